@@ -1,0 +1,17 @@
+#pragma once
+
+#include "cobble/aligned_buffer.hpp"
+#include "cobble/attention.hpp"
+#include "cobble/bsr.hpp"
+#include "cobble/convert.hpp"
+#include "cobble/coo.hpp"
+#include "cobble/csr.hpp"
+#include "cobble/error.hpp"
+#include "cobble/files.hpp"
+#include "cobble/model.hpp"
+#include "cobble/pattern.hpp"
+#include "cobble/pattern_grid.hpp"
+#include "cobble/plan.hpp"
+#include "cobble/reference.hpp"
+#include "cobble/tensor.hpp"
+#include "cobble/workspace.hpp"

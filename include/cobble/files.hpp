@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cobble/coo.hpp"
+#include "cobble/csr.hpp"
+#include "cobble/pattern.hpp"
+#include "cobble/tensor.hpp"
+
+// Pattern files and arrays: Matrix Market (.mtx), SMTX of the Deep Learning Matrix Collection (.smtx), SciPy's sparse
+// matrices and NumPy's arrays (.npz, .npy).
+//
+// Readers tell the format by content, then by name. A stored entry is a pair whatever its value; in dense files
+// non-zero means pair. All throw FileError{file_not_found, file_format} with path, line and column, and never allocate
+// from a number in a header before comparing it with the file's size. Writers write to a temporary file beside the
+// target and rename it, so that a failure leaves no half-written file.
+
+namespace cobble {
+
+enum class FileFormat { matrix_market, smtx, npz, npy };
+std::string_view to_string(FileFormat format) noexcept;
+
+struct ReadOptions {
+  bool strict = false;            ///< duplicates and unsorted rows are errors
+  bool drop_zeros = false;        ///< stored zeros are no pairs
+  bool padded_lists = false;      ///< an integer .npy of shape (rows, k) is a list of selected columns, -1 padded
+  std::int64_t list_columns = 0;  ///< columns of such a list's pattern; 0: as many as rows
+};
+
+/// What the reader met.
+struct ReadReport {
+  FileFormat format = FileFormat::matrix_market;
+  std::int64_t stored_entries = 0;  ///< entries the pattern has as stored, symmetry expanded, duplicates counted
+  std::int64_t duplicates_merged = 0;
+  bool sorted_rows = false;  ///< entries had to be sorted
+  bool expanded_symmetry = false;
+  std::int64_t empty_rows = 0;
+};
+
+/// Reads the structure. BSR files give a BSR-backed pattern, everything else a CSR-backed one.
+Pattern read_pattern(const std::filesystem::path& path, const ReadOptions& options = {}, ReadReport* report = nullptr);
+
+/// Reads structure and values (of a pattern-only file: 1). Skew-symmetric and symmetric files are expanded; complex
+/// values are an error. Duplicates are added up.
+CsrMatrix<double> read_csr(const std::filesystem::path& path, const ReadOptions& options = {},
+                           ReadReport* report = nullptr);
+
+/// The same from memory; `name` stands for the path in messages and gives the format where the content does not.
+Pattern read_pattern_from_memory(std::span<const std::byte> bytes, const std::string& name,
+                                 const ReadOptions& options = {}, ReadReport* report = nullptr);
+CsrMatrix<double> read_csr_from_memory(std::span<const std::byte> bytes, const std::string& name,
+                                       const ReadOptions& options = {}, ReadReport* report = nullptr);
+
+/// Writes a pattern in the format of the name: .mtx (coordinate pattern general), .smtx, .npz (SciPy CSR, or BSR for
+/// a BSR-backed pattern of whole blocks, int32 indices where they fit), .npy (dense bool).
+void write_pattern(const std::filesystem::path& path, const Pattern& pattern);
+/// Writes structure and values: .mtx (coordinate real general, values round-trip exactly) or .npz (SciPy CSR).
+void write_csr(const std::filesystem::path& path, const CsrView<float>& matrix);
+void write_csr(const std::filesystem::path& path, const CsrView<double>& matrix);
+
+/// A dense array of a .npy file, converted to T (from float16/32/64, signed and unsigned integers, bool; either byte
+/// order; C or Fortran order) and laid out in C order.
+template <class T>
+struct NumpyArray {
+  std::vector<std::int64_t> shape;
+  AlignedBuffer<T> values;
+};
+/// T is float or double.
+template <class T>
+NumpyArray<T> read_npy(const std::filesystem::path& path);
+/// A .npy of 2 axes (tokens x features) or 4 (batch x heads x tokens x features) as a tensor.
+template <class T>
+Tensor<T> read_tensor(const std::filesystem::path& path);
+
+/// One array to be saved under a name.
+struct NamedArray {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::variant<std::span<const float>, std::span<const double>, std::span<const std::int32_t>,
+               std::span<const std::int64_t>, std::span<const std::uint8_t>>
+      values;  ///< in C order; uint8 is saved as bool
+};
+/// Saves arrays as .npz, as numpy.savez does. Throws Error{shape_mismatch, invalid_argument}, FileError{file_write}.
+void write_npz(const std::filesystem::path& path, std::span<const NamedArray> arrays);
+/// Saves one array as .npy; its name is ignored.
+void write_npy(const std::filesystem::path& path, const NamedArray& array);
+
+}  // namespace cobble

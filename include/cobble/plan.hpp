@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cobble/pattern_grid.hpp"
+
+// A Plan is made once for a pattern and reused for every layer, head and step.
+
+namespace cobble {
+
+/// The sizes of a problem that the pattern does not say.
+struct Problem {
+  std::int64_t head_dim = 64;        ///< d
+  std::int64_t value_dim = 0;        ///< d_v; 0: as head_dim
+  std::int64_t query_heads = 1;      ///< H_q
+  std::int64_t key_value_heads = 0;  ///< H_kv, a divisor of H_q; 0: as query_heads
+  std::int64_t batch = 1;
+  std::optional<double> scale = {};  ///< of the scores; default 1 / sqrt(d)
+};
+
+enum class Schedule {
+  automatic,
+  recompute,   ///< keep a panel of rows whole, stream the other side, never store scores (FlashAttention's way)
+  materialize  ///< store scores on the pattern, one product at a time (Algorithm 6 of arXiv 2410.09397)
+};
+std::string_view to_string(Schedule schedule) noexcept;
+
+/// Which side of the split point M* = Z_input^2 / Z_QK fast memory lies on.
+enum class Regime { small_fast_memory, large_fast_memory };
+std::string_view to_string(Regime regime) noexcept;
+
+struct PlanOptions {
+  Schedule schedule = Schedule::automatic;
+  std::int64_t fast_memory_bytes = 0;  ///< 0: COBBLE_FAST_MEMORY, or half of one core's L2
+  std::int64_t element_bytes = 4;      ///< of the compute type: fast memory in words = bytes / element_bytes
+  std::int64_t row_panel = 0;          ///< 0: chosen; otherwise rows of a panel
+  std::int64_t column_panel = 0;       ///< 0: chosen; otherwise columns of a panel
+};
+
+namespace detail {
+struct PlanData;
+}
+
+/// Immutable, cheap to copy, safe to share between threads.
+class Plan {
+ public:
+  explicit Plan(std::shared_ptr<const detail::PlanData> data) : data_(std::move(data)) {}
+
+  /// The problem with all defaults filled in (value_dim, key_value_heads, scale).
+  const Problem& problem() const noexcept;
+  const PatternGrid& patterns() const noexcept;
+  /// Pairs over all batch entries and query heads.
+  std::int64_t total_pairs() const noexcept;
+  /// Non-empty tiles, summed over the distinct patterns.
+  std::int64_t tiles() const noexcept;
+
+  Schedule schedule() const noexcept;
+  Regime regime() const noexcept;
+  /// M* in words, of one head. Infinite when the pattern is empty.
+  double split_point() const noexcept;
+  std::int64_t fast_memory_words() const noexcept;
+  std::int64_t row_panel() const noexcept;
+  std::int64_t column_panel() const noexcept;
+  std::int64_t feature_chunk() const noexcept;
+  /// An upper bound of what forward and backward need beyond their tensors, on `threads` threads, with elements of
+  /// `element_bytes`.
+  std::int64_t workspace_bytes(std::int64_t threads, std::int64_t element_bytes) const noexcept;
+  /// The plan's own memory.
+  std::int64_t memory_bytes() const noexcept;
+
+  const detail::PlanData& data() const noexcept { return *data_; }
+
+ private:
+  std::shared_ptr<const detail::PlanData> data_;
+};
+
+/// Classifies the tiles of every pattern and chooses panels for the fast memory. Throws Error{invalid_argument,
+/// shape_mismatch, overflow, infeasible}. Memory O(non-empty tiles + rows / row_panel), never O(pairs) for an analytic
+/// pattern.
+Plan make_plan(PatternGrid patterns, const Problem& problem, const PlanOptions& options = {});
+
+}  // namespace cobble
