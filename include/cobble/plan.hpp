@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "cobble/model.hpp"
 #include "cobble/pattern_grid.hpp"
 
 // A Plan is made once for a pattern and reused for every layer, head and step.
@@ -28,10 +29,6 @@ enum class Schedule {
   materialize  ///< store scores on the pattern, one product at a time (Algorithm 6 of arXiv 2410.09397)
 };
 std::string_view to_string(Schedule schedule) noexcept;
-
-/// Which side of the split point M* = Z_input^2 / Z_QK fast memory lies on.
-enum class Regime { small_fast_memory, large_fast_memory };
-std::string_view to_string(Regime regime) noexcept;
 
 struct PlanOptions {
   Schedule schedule = Schedule::automatic;
