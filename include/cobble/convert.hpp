@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "cobble/bsr.hpp"
 #include "cobble/coo.hpp"
@@ -23,7 +24,8 @@ struct CanonicalReport {
   bool sorted_rows = false;  ///< the entries were not in row-major order
 };
 
-/// Rows sorted, duplicates merged. O(entries + rows + columns) time: two counting passes.
+/// Rows sorted, duplicates merged. O(entries + rows) time and memory: a counting pass for each 11 bits of an index,
+/// none when the entries stand in row-major order.
 CsrPattern to_csr(const CooPattern& matrix, Duplicates duplicates = Duplicates::merge,
                   CanonicalReport* report = nullptr);
 template <class T>
@@ -33,17 +35,29 @@ CsrMatrix<T> to_csr(const CooMatrix<T>& matrix, Duplicates duplicates = Duplicat
 CooPattern to_coo(const CsrPatternView& matrix);
 template <class T>
 CooMatrix<T> to_coo(const CsrView<T>& matrix);
+template <class T>
+CooMatrix<T> to_coo(const CsrMatrix<T>& matrix) {
+  return to_coo(matrix.view());
+}
 
 /// The pairs of stored blocks (those whose bit is set, where there are bits), without padding.
 CsrPattern to_csr(const BsrPatternView& matrix);
 template <class T>
 CsrMatrix<T> to_csr(const BsrView<T>& matrix);
+template <class T>
+CsrMatrix<T> to_csr(const BsrMatrix<T>& matrix) {
+  return to_csr(matrix.view());
+}
 
 /// Blocks of block_rows x block_columns that hold at least one entry. Bits are kept unless every block is whole
 /// (ragged blocks count as whole when all pairs inside the matrix are there). Absent entries have the value 0.
 BsrPattern to_bsr(const CsrPatternView& matrix, std::int32_t block_rows, std::int32_t block_columns);
 template <class T>
 BsrMatrix<T> to_bsr(const CsrView<T>& matrix, std::int32_t block_rows, std::int32_t block_columns);
+template <class T>
+BsrMatrix<T> to_bsr(const CsrMatrix<T>& matrix, std::int32_t block_rows, std::int32_t block_columns) {
+  return to_bsr(matrix.view(), block_rows, block_columns);
+}
 
 /// A dense boolean matrix: `data[row * row_stride + column * column_stride]` is not 0 where a pair is. Strides count
 /// elements.
@@ -61,9 +75,17 @@ std::vector<std::uint8_t> to_dense_boolean(const CsrPatternView& matrix);
 CsrPattern transpose(const CsrPatternView& matrix);
 template <class T>
 CsrMatrix<T> transpose(const CsrView<T>& matrix);
+template <class T>
+CsrMatrix<T> transpose(const CsrMatrix<T>& matrix) {
+  return transpose(matrix.view());
+}
 /// Block sizes are exchanged and each block is transposed.
 BsrPattern transpose(const BsrPatternView& matrix);
 template <class T>
 BsrMatrix<T> transpose(const BsrView<T>& matrix);
+template <class T>
+BsrMatrix<T> transpose(const BsrMatrix<T>& matrix) {
+  return transpose(matrix.view());
+}
 
 }  // namespace cobble
