@@ -13,8 +13,17 @@
 
 namespace cobble {
 
-/// The product of non-negative sizes. Throws Error{overflow} naming `what` beyond 2^63 - 1.
+/// The product of sizes; 0 when one of them is, whatever the others. Throws Error{overflow} naming `what` beyond
+/// 2^63 - 1, Error{invalid_argument} on a negative size.
 inline std::int64_t checked_product(std::initializer_list<std::int64_t> sizes, std::string_view what) {
+  bool zero = false;
+  for (const std::int64_t size : sizes) {
+    if (size < 0) {
+      throw Error(ErrorCode::invalid_argument, std::string(what) + " has a negative factor, " + std::to_string(size));
+    }
+    zero = zero || size == 0;
+  }
+  if (zero) return 0;
   std::int64_t product = 1;
   for (const std::int64_t size : sizes) {
     if (__builtin_mul_overflow(product, size, &product)) {
