@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+
+#include "attention/panel.hpp"
+#include "attention/tile_runs.hpp"
+#include "cobble/tensor.hpp"
+#include "kernels/tile_kernels.hpp"
+#include "plan/plan_data.hpp"
+
+namespace cobble::detail {
+
+/// The slow memory of a pass: the caller's tensors and what the pass keeps for itself. What a pass does not use has no
+/// data.
+template <class T>
+struct PassTensors {
+  TensorView<const T> query = {};
+  TensorView<const T> key = {};
+  TensorView<const T> value = {};
+  TensorView<const T> result_output = {};  ///< of forward, read by backward
+  TensorView<const T> result_lse = {};
+  TensorView<const T> grad_output = {};
+  TensorView<const T> grad_lse = {};
+  TensorView<T> output = {};  ///< written by forward
+  TensorView<T> lse = {};
+  TensorView<T> delta = {};  ///< batch x H_q x n_q x 1
+  TensorView<T> grad_query = {};
+  TensorView<T> grad_key = {};
+  TensorView<T> grad_value = {};
+  T* score_store = nullptr;  ///< pair values that outlive a task, or null
+  T* grad_score_store = nullptr;
+};
+
+/// The visitor that does the arithmetic; one per task. Sums into the gradients of keys go straight to the caller's
+/// memory, everything else to aligned scratch memory first.
+template <class T>
+class Executor final : public WalkVisitor {
+ public:
+  /// `scratch` holds scratch_sizes(plan).total() elements.
+  Executor(const PlanData& plan, const PassTensors<T>& tensors, T* scratch);
+
+  void load(const Block& block) override;
+  void create(const Block& block) override;
+  void compute(const Step& step) override;
+  void store(const Block& block) override;
+  void drop(const Block& block) override;
+
+ private:
+  struct Scratch {
+    T* query;
+    T* grad_query;
+    T* output;
+    T* grad_output;
+    T* key;
+    T* product_key;  ///< products on their way to grad_key
+    T* value;
+    T* product_value;  ///< products on their way to grad_value
+    T* row_maximum;
+    T* row_sum;
+    T* lse;
+    T* delta;
+    T* score;
+    T* grad_score;
+  };
+
+  void set_tile(const Block& block);
+  void compute_scores(const Step& step);
+  void update_softmax(const Step& step);
+  void accumulate_output(const Step& step);
+  void finish_output(const Step& step);
+  void compute_delta(const Step& step);
+  void compute_probabilities(const Step& step);
+  void compute_grad_probabilities();
+  void compute_grad_scores(const Step& step);
+  void accumulate_grad_query(const Step& step);
+
+  /// tile = alpha rows columns^T, on the pattern or, where that is cheaper, everywhere.
+  void multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, std::int64_t features, T* tile);
+  /// sums[i] += alpha sum_j tile_ij columns_j
+  void add_to_rows(T alpha, const T* tile, Panel<T>& columns, std::int64_t features, TileKind kind, T* sums,
+                   std::int64_t stride);
+  /// sums_j += alpha sum_i tile_ij rows_i, in the caller's memory
+  void add_to_columns(T alpha, const T* tile, Panel<T>& rows, std::int64_t features, TileKind kind, T* product,
+                      const TensorView<T>& sums, const Step& step);
+  /// A dense tile holds 0 wherever the pattern has no pair.
+  void clear_gaps(std::int64_t row, T* tile) const;
+  void clear_row(std::int64_t row, T* tile) const;
+  /// Whether a product over this tile may touch pairs that are not in the pattern.
+  bool may_multiply_densely(TileKind kind, Panel<T>& operand) const;
+
+  const PlanData& plan_;
+  const PassTensors<T>& tensors_;
+  const kernels::TileKernels<T>& kernels_;
+  Scratch scratch_;
+  T scale_;
+  Panel<T> query_;
+  Panel<T> key_;
+  Panel<T> value_;
+  Panel<T> output_;
+  Panel<T> grad_output_;
+  TileRuns runs_;
+  T* score_ = nullptr;
+  T* grad_score_ = nullptr;
+};
+
+}  // namespace cobble::detail

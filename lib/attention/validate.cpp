@@ -1,0 +1,195 @@
+#include "attention/validate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "core/checked.hpp"
+
+namespace cobble::detail {
+namespace {
+
+std::string to_text(const TensorShape& shape) {
+  return std::to_string(shape.batch) + " x " + std::to_string(shape.heads) + " x " + std::to_string(shape.tokens) +
+         " x " + std::to_string(shape.features);
+}
+
+struct Axis {
+  std::int64_t extent;
+  std::int64_t stride;
+};
+
+template <class T>
+std::array<Axis, 4> axes(const TensorView<T>& tensor) {
+  const TensorShape& shape = tensor.shape();
+  const TensorStrides& strides = tensor.strides();
+  return {Axis{shape.batch, strides.batch}, Axis{shape.heads, strides.heads}, Axis{shape.tokens, strides.tokens},
+          Axis{shape.features, strides.features}};
+}
+
+/// The first and the last element's offsets from the data pointer, in elements.
+template <class T>
+std::pair<std::int64_t, std::int64_t> reach(const TensorView<T>& tensor, const char* name) {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  for (const Axis& axis : axes(tensor)) {
+    const std::int64_t last = checked_product({axis.extent - 1, axis.stride}, std::string(name) + "'s strides");
+    std::int64_t& side = last < 0 ? low : high;
+    side = checked_sum(side, last, std::string(name) + "'s strides");
+  }
+  return {low, high};
+}
+
+template <class T>
+void require_shape(const TensorView<T>& tensor, const TensorShape& expected, const char* name, const char* axes_names) {
+  if (tensor.shape() != expected) {
+    throw Error(ErrorCode::shape_mismatch, std::string(name) + " is " + to_text(tensor.shape()) + ", expected " +
+                                               to_text(expected) + " (" + axes_names + ")");
+  }
+  if (expected.size() == 0) return;
+  if (tensor.data() == nullptr) {
+    throw Error(ErrorCode::invalid_argument, std::string(name) + " has no data");
+  }
+  static_cast<void>(reach(tensor, name));
+}
+
+/// Two elements of an output must not share memory. Sufficient: each axis steps over all that lies within it.
+template <class T>
+void require_distinct_elements(const TensorView<T>& tensor, const char* name) {
+  if (tensor.shape().size() == 0) return;
+  std::array<Axis, 4> sorted = axes(tensor);
+  for (Axis& axis : sorted) axis.stride = std::abs(axis.stride);
+  std::sort(sorted.begin(), sorted.end(), [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
+  std::int64_t within = 0;
+  for (const Axis& axis : sorted) {
+    if (axis.extent <= 1) continue;
+    if (axis.stride <= within) {
+      throw Error(ErrorCode::invalid_argument,
+                  std::string(name) + " overlaps itself: a stride of " + std::to_string(axis.stride) +
+                      " along an axis of " + std::to_string(axis.extent) + " must exceed " + std::to_string(within));
+    }
+    within += axis.stride * (axis.extent - 1);
+  }
+}
+
+struct Memory {
+  const char* name;
+  const void* begin;
+  const void* end;
+  const void* origin;
+  bool without_gaps;
+};
+
+template <class T>
+Memory memory_of(const TensorView<T>& tensor, const char* name) {
+  const std::int64_t size = tensor.shape().size();
+  if (size == 0) return {name, nullptr, nullptr, nullptr, false};
+  const auto [low, high] = reach(tensor, name);
+  return {name, tensor.data() + low, tensor.data() + high + 1, tensor.data(), high - low + 1 == size};
+}
+
+/// Interleaved tensors (a packed gradient of query, key and value) share a stretch of memory and no element, so a
+/// shared stretch alone is no fault; one start, or a stretch without gaps, is.
+void require_apart(const Memory& a, const Memory& b) {
+  if (a.begin == nullptr || b.begin == nullptr) return;
+  const std::less<const void*> before;
+  const bool share = before(a.begin, b.end) && before(b.begin, a.end);
+  if (share && (a.origin == b.origin || a.without_gaps || b.without_gaps)) {
+    throw Error(ErrorCode::invalid_argument, std::string(a.name) + " shares memory with " + b.name);
+  }
+}
+
+void require_outputs_apart(std::initializer_list<Memory> outputs, std::initializer_list<Memory> inputs) {
+  for (const Memory* output = outputs.begin(); output != outputs.end(); ++output) {
+    for (const Memory& input : inputs) require_apart(*output, input);
+    for (const Memory* other = output + 1; other != outputs.end(); ++other) require_apart(*output, *other);
+  }
+}
+
+constexpr const char* kQueryAxes = "batch x query heads x query tokens x head_dim";
+constexpr const char* kKeyAxes = "batch x key/value heads x key tokens x head_dim";
+constexpr const char* kValueAxes = "batch x key/value heads x key tokens x value_dim";
+constexpr const char* kOutputAxes = "batch x query heads x query tokens x value_dim";
+constexpr const char* kLseAxes = "batch x query heads x query tokens x 1";
+
+template <class T>
+void require_inputs(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value) {
+  require_shape(query, query_shape(plan), "query", kQueryAxes);
+  require_shape(key, key_shape(plan), "key", kKeyAxes);
+  require_shape(value, value_shape(plan), "value", kValueAxes);
+}
+
+}  // namespace
+
+TensorShape query_shape(const Plan& plan) {
+  const Problem& problem = plan.problem();
+  return {problem.batch, problem.query_heads, plan.patterns().rows(), problem.head_dim};
+}
+TensorShape key_shape(const Plan& plan) {
+  const Problem& problem = plan.problem();
+  return {problem.batch, problem.key_value_heads, plan.patterns().columns(), problem.head_dim};
+}
+TensorShape value_shape(const Plan& plan) {
+  const Problem& problem = plan.problem();
+  return {problem.batch, problem.key_value_heads, plan.patterns().columns(), problem.value_dim};
+}
+TensorShape output_shape(const Plan& plan) {
+  const Problem& problem = plan.problem();
+  return {problem.batch, problem.query_heads, plan.patterns().rows(), problem.value_dim};
+}
+TensorShape lse_shape(const Plan& plan) {
+  const Problem& problem = plan.problem();
+  return {problem.batch, problem.query_heads, plan.patterns().rows(), 1};
+}
+
+template <class T>
+void validate_forward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                      const AttentionView<T>& result) {
+  require_inputs(plan, query, key, value);
+  require_shape(result.output, output_shape(plan), "result.output", kOutputAxes);
+  require_shape(result.lse, lse_shape(plan), "result.lse", kLseAxes);
+  require_distinct_elements(result.output, "result.output");
+  require_distinct_elements(result.lse, "result.lse");
+  require_outputs_apart({memory_of(result.output, "result.output"), memory_of(result.lse, "result.lse")},
+                        {memory_of(query, "query"), memory_of(key, "key"), memory_of(value, "value")});
+}
+
+template <class T>
+void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                       const AttentionView<const T>& result, TensorView<const T> grad_output,
+                       const BackwardOptions<T>& options, const GradientsView<T>& gradients) {
+  require_inputs(plan, query, key, value);
+  require_shape(result.output, output_shape(plan), "result.output", kOutputAxes);
+  require_shape(result.lse, lse_shape(plan), "result.lse", kLseAxes);
+  require_shape(grad_output, output_shape(plan), "grad_output", kOutputAxes);
+  if (options.grad_lse.data() != nullptr) require_shape(options.grad_lse, lse_shape(plan), "grad_lse", kLseAxes);
+  require_shape(gradients.query, query_shape(plan), "gradients.query", kQueryAxes);
+  require_shape(gradients.key, key_shape(plan), "gradients.key", kKeyAxes);
+  require_shape(gradients.value, value_shape(plan), "gradients.value", kValueAxes);
+  require_distinct_elements(gradients.query, "gradients.query");
+  require_distinct_elements(gradients.key, "gradients.key");
+  require_distinct_elements(gradients.value, "gradients.value");
+  const Memory grad_lse =
+      options.grad_lse.data() != nullptr ? memory_of(options.grad_lse, "grad_lse") : Memory{"", {}, {}, {}, false};
+  require_outputs_apart({memory_of(gradients.query, "gradients.query"), memory_of(gradients.key, "gradients.key"),
+                         memory_of(gradients.value, "gradients.value")},
+                        {memory_of(query, "query"), memory_of(key, "key"), memory_of(value, "value"),
+                         memory_of(result.output, "result.output"), memory_of(result.lse, "result.lse"),
+                         memory_of(grad_output, "grad_output"), grad_lse});
+}
+
+template void validate_forward(const Plan&, TensorView<const float>, TensorView<const float>, TensorView<const float>,
+                               const AttentionView<float>&);
+template void validate_forward(const Plan&, TensorView<const double>, TensorView<const double>,
+                               TensorView<const double>, const AttentionView<double>&);
+template void validate_backward(const Plan&, TensorView<const float>, TensorView<const float>, TensorView<const float>,
+                                const AttentionView<const float>&, TensorView<const float>,
+                                const BackwardOptions<float>&, const GradientsView<float>&);
+template void validate_backward(const Plan&, TensorView<const double>, TensorView<const double>,
+                                TensorView<const double>, const AttentionView<const double>&, TensorView<const double>,
+                                const BackwardOptions<double>&, const GradientsView<double>&);
+
+}  // namespace cobble::detail

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "cobble/attention.hpp"
+
+// What must hold before anything is computed.
+
+namespace cobble::detail {
+
+/// All throw Error{shape_mismatch, invalid_argument, overflow} that names the argument.
+template <class T>
+void validate_forward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                      const AttentionView<T>& result);
+template <class T>
+void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                       const AttentionView<const T>& result, TensorView<const T> grad_output,
+                       const BackwardOptions<T>& options, const GradientsView<T>& gradients);
+
+/// The shapes that a plan's tensors have.
+TensorShape query_shape(const Plan& plan);
+TensorShape key_shape(const Plan& plan);
+TensorShape value_shape(const Plan& plan);
+TensorShape output_shape(const Plan& plan);
+TensorShape lse_shape(const Plan& plan);
+
+}  // namespace cobble::detail

@@ -1,0 +1,43 @@
+#include "plan/walk.hpp"
+
+namespace cobble::detail {
+
+std::string_view to_string(Operand operand) noexcept {
+  switch (operand) {
+    case Operand::query: return "query";
+    case Operand::key: return "key";
+    case Operand::value: return "value";
+    case Operand::output: return "output";
+    case Operand::lse: return "lse";
+    case Operand::row_maximum: return "row_maximum";
+    case Operand::row_sum: return "row_sum";
+    case Operand::grad_output: return "grad_output";
+    case Operand::grad_lse: return "grad_lse";
+    case Operand::delta: return "delta";
+    case Operand::grad_query: return "grad_query";
+    case Operand::grad_key: return "grad_key";
+    case Operand::grad_value: return "grad_value";
+    case Operand::score: return "score";
+    case Operand::grad_score: return "grad_score";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Operation operation) noexcept {
+  switch (operation) {
+    case Operation::scores: return "scores";
+    case Operation::online_softmax: return "online_softmax";
+    case Operation::accumulate_output: return "accumulate_output";
+    case Operation::finish_output: return "finish_output";
+    case Operation::delta: return "delta";
+    case Operation::probabilities: return "probabilities";
+    case Operation::grad_probabilities: return "grad_probabilities";
+    case Operation::grad_scores: return "grad_scores";
+    case Operation::grad_query: return "grad_query";
+    case Operation::grad_key: return "grad_key";
+    case Operation::grad_value: return "grad_value";
+  }
+  return "unknown";
+}
+
+}  // namespace cobble::detail
