@@ -1,0 +1,151 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cobble/fast_memory.hpp"
+#include "cobble/model.hpp"
+#include "commands.hpp"
+#include "pattern_argument.hpp"
+#include "pattern_statistics.hpp"
+#include "progress.hpp"
+#include "report.hpp"
+#include "text.hpp"
+
+namespace cobble::program {
+namespace {
+
+constexpr std::array<std::int64_t, 4> kTileSizes = {16, 32, 64, 128};
+
+struct InfoArguments {
+  PatternArgument pattern;
+  std::int64_t head_dim = 64;
+  std::int64_t value_dim = 0;  ///< 0: as head_dim
+  std::string dtype = "f32";
+  bool json = false;
+};
+
+struct PatternInfo {
+  PatternStatistics statistics;
+  std::vector<TileStatistics> tiles;
+  double z_input = 0;
+  double split_point = 0;
+  std::vector<CacheLevel> caches;
+  std::int64_t element_bytes = 4;
+
+  std::int64_t words(const CacheLevel& cache) const {
+    return std::max<std::int64_t>(1, cache.bytes_per_core() / element_bytes);
+  }
+};
+
+PatternInfo gather(const InfoArguments& arguments, const Pattern& pattern) {
+  PatternInfo info;
+  info.element_bytes = arguments.dtype == "f64" ? 8 : 4;
+  const std::int64_t value_dim = arguments.value_dim == 0 ? arguments.head_dim : arguments.value_dim;
+  info.z_input = input_words({pattern.rows(), pattern.columns(), pattern.pairs(), arguments.head_dim, value_dim});
+  info.split_point = split_point(info.z_input, static_cast<double>(pattern.pairs()));
+  info.caches = cache_levels();
+  Progress progress("counting pairs and tiles", pattern.rows() * static_cast<std::int64_t>(1 + kTileSizes.size()));
+  info.statistics = pattern_statistics(pattern, progress);
+  for (const std::int64_t size : kTileSizes) info.tiles.push_back(tile_statistics(pattern, size, progress));
+  return info;
+}
+
+Json axis_json(const AxisStatistics& axis) {
+  return {{"min", axis.minimum}, {"median", axis.median}, {"mean", axis.mean},
+          {"max", axis.maximum}, {"empty", axis.empty},   {"heaviest", axis.heaviest}};
+}
+
+Json info_json(const InfoArguments& arguments, const LoadedPattern& loaded, const PatternInfo& info) {
+  Json document;
+  document["pattern"] = pattern_json(loaded.pattern);
+  document["pattern"]["name"] = loaded.name;
+  if (loaded.read_report) document["pattern"]["file"] = read_report_json(*loaded.read_report);
+  document["rows"] = axis_json(info.statistics.rows);
+  document["columns"] = axis_json(info.statistics.columns);
+  document["tiles"] = Json::array();
+  for (const TileStatistics& tiles : info.tiles) {
+    document["tiles"].push_back({{"size", tiles.size},
+                                 {"full", tiles.full},
+                                 {"partial", tiles.partial},
+                                 {"empty", tiles.empty},
+                                 {"fill", tiles.fill()}});
+  }
+  document["model"] = {{"head_dim", arguments.head_dim}, {"dtype", arguments.dtype},        {"z_input", info.z_input},
+                       {"z_qk", loaded.pattern.pairs()}, {"split_point", info.split_point}, {"caches", Json::array()}};
+  for (const CacheLevel& cache : info.caches) {
+    document["model"]["caches"].push_back({{"level", cache.level},
+                                           {"bytes", cache.bytes},
+                                           {"shared_by", cache.shared_by},
+                                           {"source", to_string(cache.source)},
+                                           {"words", info.words(cache)},
+                                           {"regime", to_string(regime(info.words(cache), info.split_point))}});
+  }
+  return document;
+}
+
+std::string axis_text(const AxisStatistics& axis) {
+  std::string text = fmt::format("min {}, median {:g}, mean {:.1f}, max {}", group_digits(axis.minimum), axis.median,
+                                 axis.mean, group_digits(axis.maximum));
+  if (axis.heaviest >= 0 && axis.maximum > axis.minimum)
+    text += fmt::format(" (first at {})", group_digits(axis.heaviest));
+  return text + fmt::format(", {} empty", group_digits(axis.empty));
+}
+
+void print_info(const InfoArguments& arguments, const LoadedPattern& loaded, const PatternInfo& info) {
+  print_line("pattern", shorten(loaded.name, 110));
+  print_line("", pattern_text(loaded.pattern));
+  if (loaded.read_report) print_line("", read_report_text(*loaded.read_report));
+  print_line("per row", axis_text(info.statistics.rows));
+  print_line("per column", axis_text(info.statistics.columns));
+  print_line("tiles", "  size        full     partial       empty    non-empty     fill of non-empty");
+  for (const TileStatistics& tiles : info.tiles) {
+    const auto non_empty = static_cast<double>(tiles.full + tiles.partial);
+    print_line("", fmt::format("{:>6} {:>11} {:>11} {:>11} {:>12} {:>21}", tiles.size, group_digits(tiles.full),
+                               group_digits(tiles.partial), group_digits(tiles.empty),
+                               format_percent(tiles.tiles() == 0 ? 0 : non_empty / static_cast<double>(tiles.tiles())),
+                               format_percent(tiles.fill())));
+  }
+  print_line("model", fmt::format("d = {}: Z_input = {} words, Z_QK = {} pairs, split point M* = {} words",
+                                  arguments.head_dim, format_quantity(info.z_input),
+                                  group_digits(loaded.pattern.pairs()), format_quantity(info.split_point)));
+  for (const CacheLevel& cache : info.caches) {
+    const std::int64_t words = info.words(cache);
+    const bool large = regime(words, info.split_point) == Regime::large_fast_memory;
+    print_line(
+        "", fmt::format("L{}: {:>9} a core, M = {:>11} words of {}: {}", cache.level,
+                        format_bytes(static_cast<double>(cache.bytes_per_core())), group_digits(words), arguments.dtype,
+                        large ? "large fast memory, recompute scores" : "small fast memory, store scores"));
+  }
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand("info", "Counts, tiles and I/O regime of a pattern");
+  const auto arguments = std::make_shared<InfoArguments>();
+  add_pattern_argument(command, arguments->pattern);
+  command.add_option("--head-dim", arguments->head_dim, "Features of a query and a key, d")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--value-dim", arguments->value_dim, "Features of a value, d_v (default: as --head-dim)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--dtype", arguments->dtype, "Type whose words fast memory is counted in")
+      ->check(CLI::IsMember({"f32", "f64"}))
+      ->capture_default_str();
+  command.add_flag("--json", arguments->json, "Print one JSON document");
+  command.callback([arguments] {
+    const LoadedPattern loaded = load_pattern(arguments->pattern);
+    const PatternInfo info = gather(*arguments, loaded.pattern);
+    if (arguments->json) {
+      print_json(info_json(*arguments, loaded, info));
+    } else {
+      print_info(*arguments, loaded, info);
+    }
+  });
+}
+
+}  // namespace cobble::program

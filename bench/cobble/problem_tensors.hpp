@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cobble/aligned_buffer.hpp"
+#include "cobble/pattern.hpp"
+#include "cobble/plan.hpp"
+#include "cobble/tensor.hpp"
+
+// The tensors of `cobble run`: the caller's files, and seeded random numbers in place of those not given.
+
+namespace cobble::program {
+
+/// What the command line says: sizes where given, files where the name is not empty.
+struct ProblemArguments {
+  std::optional<std::int64_t> batch;
+  std::optional<std::int64_t> heads;
+  std::optional<std::int64_t> kv_heads;
+  std::optional<std::int64_t> head_dim;
+  std::optional<std::int64_t> value_dim;
+  std::string query_file;
+  std::string key_file;
+  std::string value_file;
+  std::string grad_output_file;
+  std::string grad_lse_file;
+  std::uint64_t seed = 0;
+};
+
+/// A dense tensor in C order; empty when there is none.
+template <class T>
+struct OwnedTensor {
+  AlignedBuffer<T> values;
+  TensorShape shape;
+
+  TensorView<const T> view() const {
+    return values.size() == 0 && shape == TensorShape{} ? TensorView<const T>()
+                                                        : TensorView<const T>(values.data(), shape);
+  }
+};
+
+/// The inputs of forward and backward.
+template <class T>
+struct ProblemTensors {
+  Problem problem;
+  OwnedTensor<T> query;
+  OwnedTensor<T> key;
+  OwnedTensor<T> value;
+  OwnedTensor<T> grad_output;
+  OwnedTensor<T> grad_lse;  ///< empty unless its file is given
+  /// Every file given has one matrix, tokens x features, and no axes for batch and heads.
+  bool matrices = false;
+};
+
+/// Reads the files, settles the sizes that flags, files and pattern must agree on, and fills the rest with random
+/// numbers. Throws Error that names the two that do not fit.
+template <class T>
+ProblemTensors<T> make_problem_tensors(const Pattern& pattern, const ProblemArguments& arguments);
+
+}  // namespace cobble::program

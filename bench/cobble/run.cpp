@@ -1,0 +1,317 @@
+#include <fmt/core.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "check.hpp"
+#include "cobble/attention.hpp"
+#include "cobble/error.hpp"
+#include "cobble/files.hpp"
+#include "cobble/plan.hpp"
+#include "commands.hpp"
+#include "machine.hpp"
+#include "pattern_argument.hpp"
+#include "problem_tensors.hpp"
+#include "progress.hpp"
+#include "report.hpp"
+#include "text.hpp"
+
+namespace cobble::program {
+namespace {
+
+struct RunArguments {
+  PatternArgument pattern;
+  ProblemArguments problem;
+  std::string schedule = "auto";
+  std::int64_t fast_memory_bytes = 0;
+  std::string dtype = "f32";
+  std::int64_t threads = 0;        ///< 0: as many as the machine has
+  std::optional<int> repetitions;  ///< open: as many as are quick
+  bool check = false;
+  std::string save_file;
+  bool json = false;
+};
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// The median of `repetitions` runs after one that warms up. By default three, except that a pass of seconds needs no
+/// warm-up and is run once.
+template <class Pass>
+double median_milliseconds(const char* task, std::optional<int> repetitions, const Pass& pass) {
+  constexpr int kRepetitions = 3;
+  constexpr double kLongMilliseconds = 2000;
+  const Progress progress(task);
+  const auto measure = [&pass] {
+    const auto start = std::chrono::steady_clock::now();
+    pass();
+    return milliseconds_since(start);
+  };
+  const double first = measure();
+  if (!repetitions && first > kLongMilliseconds) return first;
+  std::vector<double> times(static_cast<std::size_t>(repetitions.value_or(kRepetitions)));
+  std::generate(times.begin(), times.end(), measure);
+  std::sort(times.begin(), times.end());
+  const std::size_t middle = times.size() / 2;
+  return times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+}
+
+Schedule schedule_named(const std::string& name) {
+  if (name == "recompute") return Schedule::recompute;
+  if (name == "materialize") return Schedule::materialize;
+  return Schedule::automatic;
+}
+
+struct RunReport {
+  double plan_ms = 0;
+  double forward_ms = 0;
+  double backward_ms = 0;
+  std::int64_t peak_bytes = 0;
+  std::int64_t workspace_bytes = 0;
+  std::int64_t threads = 0;
+  std::optional<CheckResult> check;
+};
+
+/// Products count, softmax and recomputation do not.
+double forward_gflops(const Plan& plan, double milliseconds) {
+  const auto width = static_cast<double>(plan.problem().head_dim + plan.problem().value_dim);
+  return milliseconds > 0 ? 2 * static_cast<double>(plan.total_pairs()) * width / (milliseconds * 1e6) : 0;
+}
+
+double backward_gflops(const Plan& plan, double milliseconds) {
+  const auto width = static_cast<double>(3 * plan.problem().head_dim + 2 * plan.problem().value_dim);
+  return milliseconds > 0 ? 2 * static_cast<double>(plan.total_pairs()) * width / (milliseconds * 1e6) : 0;
+}
+
+template <class T>
+void save(const std::string& path, const Attention<T>& result, const Gradients<T>& gradients, bool matrices) {
+  const auto named = [matrices](const char* name, const Tensor<T>& tensor, bool per_token) {
+    const TensorShape& shape = tensor.shape();
+    NamedArray array{name, {shape.tokens}, tensor.values()};
+    if (!matrices) array.shape = {shape.batch, shape.heads, shape.tokens};
+    if (!per_token) array.shape.push_back(shape.features);
+    return array;
+  };
+  const Progress progress("writing " + path);
+  write_npz(path, std::vector<NamedArray>{named("output", result.output, false), named("lse", result.lse, true),
+                                          named("grad_query", gradients.query, false),
+                                          named("grad_key", gradients.key, false),
+                                          named("grad_value", gradients.value, false)});
+}
+
+Json run_json(const RunArguments& arguments, const LoadedPattern& loaded, const Plan& plan, const RunReport& report) {
+  const Problem& problem = plan.problem();
+  Json document;
+  document["pattern"] = pattern_json(loaded.pattern);
+  document["pattern"]["name"] = loaded.name;
+  if (loaded.read_report) document["pattern"]["file"] = read_report_json(*loaded.read_report);
+  document["problem"] = {
+      {"batch", problem.batch},       {"heads", problem.query_heads},   {"kv_heads", problem.key_value_heads},
+      {"head_dim", problem.head_dim}, {"value_dim", problem.value_dim}, {"dtype", arguments.dtype},
+      {"threads", report.threads},    {"scale", problem.scale.value()}, {"seed", arguments.pattern.seed}};
+  document["plan"] = {{"schedule", to_string(plan.schedule())},
+                      {"regime", to_string(plan.regime())},
+                      {"split_point", plan.split_point()},
+                      {"fast_memory", plan.fast_memory_words()},
+                      {"row_panel", plan.row_panel()},
+                      {"column_panel", plan.column_panel()},
+                      {"feature_chunk", plan.feature_chunk()},
+                      {"workspace_bytes", report.workspace_bytes},
+                      {"ms", report.plan_ms},
+                      {"tiles", plan.tiles()},
+                      {"bytes", plan.memory_bytes()}};
+  document["forward"] = {{"ms", report.forward_ms}, {"gflops", forward_gflops(plan, report.forward_ms)}};
+  document["backward"] = {{"ms", report.backward_ms}, {"gflops", backward_gflops(plan, report.backward_ms)}};
+  document["peak_bytes"] = report.peak_bytes;
+  document["isa"] = instruction_set();
+  if (report.check) {
+    Json errors;
+    for (const TensorError& error : report.check->errors) errors[error.name] = error.relative;
+    document["check"] = {{"passed", report.check->passed()},
+                         {"max_error", errors},
+                         {"tolerance", report.check->tolerance},
+                         {"query_tokens", report.check->query_tokens},
+                         {"key_tokens", report.check->key_tokens}};
+  }
+  return document;
+}
+
+void print_report(const RunArguments& arguments, const LoadedPattern& loaded, const Plan& plan, const RunReport& report,
+                  double tensor_bytes) {
+  const Problem& problem = plan.problem();
+  print_line("pattern", shorten(loaded.name, 110));
+  print_line("", pattern_text(loaded.pattern));
+  if (loaded.read_report) print_line("", read_report_text(*loaded.read_report));
+  const std::string heads =
+      problem.key_value_heads == problem.query_heads
+          ? fmt::format("{} heads", problem.query_heads)
+          : fmt::format("{} heads over {} of keys and values", problem.query_heads, problem.key_value_heads);
+  print_line("problem", fmt::format("batch {}, {}, d = {}, d_v = {}, {}, {} threads", problem.batch, heads,
+                                    problem.head_dim, problem.value_dim, arguments.dtype, report.threads));
+  print_line("plan", fmt::format("{}: M = {} words of fast memory, split point M* = {}", to_string(plan.schedule()),
+                                 group_digits(plan.fast_memory_words()), format_quantity(plan.split_point())));
+  print_line(
+      "", fmt::format("{} tiles of {} x {}, feature chunk {}, workspace {}, made in {}", group_digits(plan.tiles()),
+                      plan.row_panel(), plan.column_panel(), plan.feature_chunk(),
+                      format_bytes(static_cast<double>(report.workspace_bytes)), format_milliseconds(report.plan_ms)));
+  print_line("forward", fmt::format("{:>9}  {:7.1f} GFLOP/s", format_milliseconds(report.forward_ms),
+                                    forward_gflops(plan, report.forward_ms)));
+  print_line("backward", fmt::format("{:>9}  {:7.1f} GFLOP/s", format_milliseconds(report.backward_ms),
+                                     backward_gflops(plan, report.backward_ms)));
+  print_line("memory", fmt::format("{} at the peak, {} of it tensors",
+                                   format_bytes(static_cast<double>(report.peak_bytes)), format_bytes(tensor_bytes)));
+  print_line("isa", instruction_set());
+  if (report.check) {
+    const bool all =
+        report.check->query_tokens == loaded.pattern.rows() && report.check->key_tokens == loaded.pattern.columns();
+    print_line("check", fmt::format("{}: {} with the double reference, tolerance {:.0e}",
+                                    report.check->passed() ? "passed" : "FAILED",
+                                    all ? "all tokens compared"
+                                        : fmt::format("{} queries and {} keys a head compared",
+                                                      report.check->query_tokens, report.check->key_tokens),
+                                    report.check->tolerance));
+    for (const TensorError& error : report.check->errors) {
+      print_line("", fmt::format("{:<11} {:.1e}", error.name, error.relative));
+    }
+  }
+  if (!arguments.save_file.empty()) print_line("saved", arguments.save_file);
+}
+
+template <class T>
+void run(const RunArguments& arguments) {
+  const LoadedPattern loaded = load_pattern(arguments.pattern);
+  ProblemArguments problem_arguments = arguments.problem;
+  problem_arguments.seed = arguments.pattern.seed;
+  const ProblemTensors<T> tensors = make_problem_tensors<T>(loaded.pattern, problem_arguments);
+  const Problem& problem = tensors.problem;
+
+  RunReport report;
+  report.threads = tbb::this_task_arena::max_concurrency();
+  PlanOptions plan_options;
+  plan_options.schedule = schedule_named(arguments.schedule);
+  plan_options.fast_memory_bytes = arguments.fast_memory_bytes;
+  plan_options.element_bytes = sizeof(T);
+  const auto plan_start = std::chrono::steady_clock::now();
+  const Plan plan = make_plan(loaded.pattern, problem, plan_options);
+  report.plan_ms = milliseconds_since(plan_start);
+  report.workspace_bytes = plan.workspace_bytes(report.threads, sizeof(T));
+
+  Attention<T> result{Tensor<T>({problem.batch, problem.query_heads, loaded.pattern.rows(), problem.value_dim}),
+                      Tensor<T>({problem.batch, problem.query_heads, loaded.pattern.rows(), 1})};
+  Gradients<T> gradients{Tensor<T>(tensors.query.shape), Tensor<T>(tensors.key.shape), Tensor<T>(tensors.value.shape)};
+  Workspace workspace;
+  report.forward_ms = median_milliseconds("forward", arguments.repetitions, [&] {
+    forward(plan, tensors.query.view(), tensors.key.view(), tensors.value.view(), result.view(), workspace);
+  });
+  const BackwardOptions<T> backward_options{tensors.grad_lse.view()};
+  report.backward_ms = median_milliseconds("backward", arguments.repetitions, [&] {
+    backward(plan, tensors.query.view(), tensors.key.view(), tensors.value.view(), result, tensors.grad_output.view(),
+             gradients.view(), workspace, backward_options);
+  });
+  report.peak_bytes = peak_memory_bytes();  // of the work itself: before the check takes its own
+
+  if (arguments.check) {
+    report.check = check_against_reference<T>(
+        {loaded.pattern, tensors.query.view(), tensors.key.view(), tensors.value.view(), tensors.grad_output.view(),
+         tensors.grad_lse.view(), problem.scale},
+        result, {gradients.query.view(), gradients.key.view(), gradients.value.view()}, arguments.pattern.seed);
+  }
+  if (!arguments.save_file.empty()) save(arguments.save_file, result, gradients, tensors.matrices);
+
+  if (arguments.json) {
+    print_json(run_json(arguments, loaded, plan, report));
+  } else {
+    const std::int64_t elements = 2 * (tensors.query.values.size() + tensors.key.values.size() +
+                                       tensors.value.values.size() + tensors.grad_output.values.size());
+    print_report(arguments, loaded, plan, report, static_cast<double>(elements) * sizeof(T));
+  }
+  if (report.check && !report.check->passed()) {
+    const TensorError& worst = report.check->worst();
+    throw std::runtime_error(
+        fmt::format("check failed: {} is off by {:.2e} of the reference's largest entry, tolerance {:.0e}", worst.name,
+                    worst.relative, report.check->tolerance));
+  }
+}
+
+void run_with_threads(const RunArguments& arguments) {
+  const auto threads =
+      static_cast<std::size_t>(arguments.threads > 0 ? arguments.threads : tbb::this_task_arena::max_concurrency());
+  // More threads than cores are possible only when the global limit is raised as well.
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+  tbb::task_arena arena(static_cast<int>(threads));
+  arena.execute([&arguments] { arguments.dtype == "f64" ? run<double>(arguments) : run<float>(arguments); });
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand("run", "Forward and backward on a pattern, timed and on request checked");
+  const auto arguments = std::make_shared<RunArguments>();
+  add_pattern_argument(command, arguments->pattern);
+
+  ProblemArguments& problem = arguments->problem;
+  const std::string sizes = "Problem";
+  const auto add_size = [&](const char* name, std::optional<std::int64_t>& size, const char* description) {
+    command.add_option(name, size, description)->check(CLI::PositiveNumber)->group(sizes);
+  };
+  add_size("--head-dim", problem.head_dim, "Features of a query and a key, d (default 64)");
+  add_size("--value-dim", problem.value_dim, "Features of a value, d_v (default: as --head-dim)");
+  add_size("--heads", problem.heads, "Query heads (default 1)");
+  add_size("--kv-heads", problem.kv_heads, "Key/value heads, a divisor of --heads (default: as --heads)");
+  add_size("--batch", problem.batch, "Batch entries (default 1)");
+  command.add_option("--dtype", arguments->dtype, "Type of the tensors and of the arithmetic")
+      ->check(CLI::IsMember({"f32", "f64"}))
+      ->capture_default_str()
+      ->group(sizes);
+
+  const std::string files =
+      "Tensors (.npy: tokens x features, or batch x heads x tokens x features; random when not given)";
+  const auto add_file = [&](const char* name, std::string& file, const char* description) {
+    command.add_option(name, file, description)->type_name("FILE")->group(files);
+  };
+  add_file("--query", problem.query_file, "Q");
+  add_file("--key", problem.key_file, "K");
+  add_file("--value", problem.value_file, "V");
+  add_file("--grad-output", problem.grad_output_file, "Gradient of the output");
+  add_file("--grad-lse", problem.grad_lse_file,
+           "Gradient of the log-sum-exp, one number a token (none when not given)");
+  add_file("--save", arguments->save_file,
+           "Write output, lse, grad_query, grad_key and grad_value to this .npz; without axes for batch and heads when "
+           "no file given has them");
+
+  const std::string execution = "Execution";
+  command.add_option("--schedule", arguments->schedule, "auto, recompute or materialize")
+      ->check(CLI::IsMember({"auto", "recompute", "materialize"}))
+      ->capture_default_str()
+      ->group(execution);
+  command
+      .add_option("--fast-memory", arguments->fast_memory_bytes,
+                  "Bytes of fast memory to plan for (default: COBBLE_FAST_MEMORY, or half of one core's L2)")
+      ->check(CLI::PositiveNumber)
+      ->group(execution);
+  command.add_option("--threads", arguments->threads, "Threads (default: all)")
+      ->check(CLI::Range(1, 4096))
+      ->group(execution);
+  command
+      .add_option("--repeat", arguments->repetitions,
+                  "Runs to take the median of, after a warm-up (default: 3, or 1 when long)")
+      ->check(CLI::Range(1, 1000000))
+      ->group(execution);
+  command
+      .add_flag("--check", arguments->check,
+                "Compare with the reference in double (a sample above 4096 tokens); exit status 1 beyond tolerance")
+      ->group(execution);
+  command.add_flag("--json", arguments->json, "Print one JSON document");
+  command.callback([arguments] { run_with_threads(*arguments); });
+}
+
+}  // namespace cobble::program
