@@ -33,9 +33,6 @@ double touched_share(double density, double length);
 /// the schedule.
 double score_operand_loads(const ProductSize& product, const ScoreTile& tile);
 
-/// Tiles of one row panel.
-double score_tiles_per_panel(const ProductSize& product, const ScoreTile& tile);
-
 /// A value product: with p panels and k chunks of features, loads k pairs + features columns p touched(rows) +
 /// statistics rows, stores rows features.
 Traffic value_product_traffic(const ProductSize& product, const ValueTile& tile);

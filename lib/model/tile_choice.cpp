@@ -87,8 +87,8 @@ std::optional<ScoreTile> fit_score_tile(const ProductSize& product, std::int64_t
                                         std::int64_t streamed, std::int64_t fast_memory_words) {
   const std::int64_t pairs = std::min(fast_memory_words - (rows + streamed) * features, rows * product.columns);
   if (pairs < rows) return std::nullopt;
-  const std::int64_t columns = balanced(product.columns, expected_columns(product, rows, pairs));
-  // A full product needs no more than its balanced tile; elsewhere tiles vary, and slack saves some.
+  const std::int64_t columns = expected_columns(product, rows, pairs);
+  // A tile of a full product needs no more than its whole columns; elsewhere tiles vary, and slack serves some.
   const bool full = product.pairs == product.rows * product.columns;
   return ScoreTile{rows, full ? rows * columns : pairs, columns, features, streamed};
 }
@@ -251,8 +251,9 @@ ScoreTile round_to_hardware(const ScoreTile& tile, const ProductSize& product, s
   const std::int64_t streamed = round_up_within(tile.streamed, kRegisterColumns, product.columns);
   ScoreTile best = tile;
   double least_loads = kUnbounded;
-  for (std::int64_t rows = round_down(tile.rows, kRegisterRows); rows > 0;
-       rows = rows > kRegisterRows ? rows - kRegisterRows : 0) {
+  // About 64 heights are enough: the loads are flat around their minimum.
+  const std::int64_t step = round_up(std::max<std::int64_t>(tile.rows / 64, 1), kRegisterRows);
+  for (std::int64_t rows = round_down(tile.rows, kRegisterRows); rows > 0; rows = rows > step ? rows - step : 0) {
     const std::optional<ScoreTile> rounded = fit_score_tile(product, rows, features, streamed, fast_memory_words);
     if (!rounded) continue;
     const double loads = score_operand_loads(product, *rounded);

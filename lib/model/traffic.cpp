@@ -28,8 +28,10 @@ ProductSize transposed(const ProductSize& product) {
 
 /// Loads of a panelled operand: each of `length` rows or columns once for each panel of the other side that touches it.
 double streamed_loads(std::int64_t length, std::int64_t other_length, std::int64_t panel, double density) {
-  const double touched = touched_share(density, static_cast<double>(std::min(panel, other_length)));
-  return static_cast<double>(length) * panels(other_length, panel) * touched;
+  const std::int64_t whole_panels = other_length / panel;
+  const double touches = static_cast<double>(whole_panels) * touched_share(density, static_cast<double>(panel)) +
+                         touched_share(density, static_cast<double>(other_length % panel));
+  return static_cast<double>(length) * touches;
 }
 
 Traffic delta_traffic(const AttentionSize& size) {
@@ -77,10 +79,6 @@ Traffic weight_products_traffic(const AttentionSize& size, std::int64_t fast_mem
 double touched_share(double density, double length) {
   if (density >= 1.0) return length > 0.0 ? 1.0 : 0.0;
   return -std::expm1(length * std::log1p(-density));
-}
-
-double score_tiles_per_panel(const ProductSize& product, const ScoreTile& tile) {
-  return panels(product.columns, tile.columns);
 }
 
 double score_operand_loads(const ProductSize& product, const ScoreTile& tile) {
