@@ -79,5 +79,10 @@ struct BsrMatrix : BsrPattern {
 void validate(const BsrPatternView& matrix);
 void validate(const BsrView<float>& matrix);
 void validate(const BsrView<double>& matrix);
+/// An owning matrix converts to either view: this says which one is meant.
+template <class T>
+void validate(const BsrMatrix<T>& matrix) {
+  validate(matrix.view());
+}
 
 }  // namespace cobble

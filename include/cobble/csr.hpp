@@ -62,5 +62,10 @@ struct CsrMatrix : CsrPattern {
 void validate(const CsrPatternView& matrix);
 void validate(const CsrView<float>& matrix);
 void validate(const CsrView<double>& matrix);
+/// An owning matrix converts to either view: this says which one is meant.
+template <class T>
+void validate(const CsrMatrix<T>& matrix) {
+  validate(matrix.view());
+}
 
 }  // namespace cobble
