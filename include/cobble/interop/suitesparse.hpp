@@ -58,6 +58,11 @@ CsrPattern csr_pattern_from_cholmod(const cholmod_sparse& matrix, Duplicates dup
 CholmodSparse to_cholmod(const CsrView<double>& matrix, cholmod_common& common);
 /// CHOLMOD has no float values, and by conversion to a pattern they would be lost.
 CholmodSparse to_cholmod(const CsrView<float>& matrix, cholmod_common& common) = delete;
+/// T is double.
+template <class T>
+CholmodSparse to_cholmod(const CsrMatrix<T>& matrix, cholmod_common& common) {
+  return to_cholmod(matrix.view(), common);
+}
 /// The same without values (CHOLMOD_PATTERN).
 CholmodSparse to_cholmod(const CsrPatternView& matrix, cholmod_common& common);
 
@@ -81,6 +86,10 @@ CsrPattern csr_pattern_from_graphblas(GrB_Matrix matrix);
 GraphblasMatrix to_graphblas(const CsrView<double>& matrix);
 GraphblasMatrix to_graphblas(const CsrView<float>& matrix);
 GraphblasMatrix to_graphblas(const CsrPatternView& matrix);
+template <class T>
+GraphblasMatrix to_graphblas(const CsrMatrix<T>& matrix) {
+  return to_graphblas(matrix.view());
+}
 
 // ---------------------------------------------------------------------------------------------------- implementation
 
