@@ -89,7 +89,7 @@ std::optional<ScoreTile> fit_score_tile(const ProductSize& product, std::int64_t
   if (pairs < rows) return std::nullopt;
   const std::int64_t columns = expected_columns(product, rows, pairs);
   // A tile of a full product needs no more than its whole columns; elsewhere tiles vary, and slack serves some.
-  const bool full = product.pairs == product.rows * product.columns;
+  const bool full = product.pairs > 0 && product.pairs == product.rows * product.columns;
   return ScoreTile{rows, full ? rows * columns : pairs, columns, features, streamed};
 }
 
