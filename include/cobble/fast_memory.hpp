@@ -42,8 +42,8 @@ struct FastMemory {
   FastMemorySource source = FastMemorySource::detected;
 };
 
-/// `option_bytes` where it is above 0; otherwise COBBLE_FAST_MEMORY (bytes) where set and not empty; otherwise half of one
-/// core's share of L2 (of the nearest other level where there is no L2). Throws Error{invalid_argument} for a
+/// `option_bytes` where it is above 0; otherwise COBBLE_FAST_MEMORY (bytes) where set and not empty; otherwise half of
+/// one core's share of L2 (of the nearest other level where there is no L2). Throws Error{invalid_argument} for a
 /// negative option and for a malformed value of the variable.
 FastMemory fast_memory(std::int64_t option_bytes = 0);
 
