@@ -32,16 +32,6 @@ TileClassifier::TileClassifier(std::int64_t columns, std::int64_t column_panel)
   if (std::has_single_bit(divisor_)) shift_ = std::countr_zero(divisor_);
 }
 
-void TileClassifier::touch(std::int64_t panel) {
-  std::uint64_t& word = touched_[static_cast<std::size_t>(panel >> 6)];
-  if (word == 0) {
-    std::uint64_t& group = touched_words_[static_cast<std::size_t>(panel >> 12)];
-    if (group == 0) touched_groups_[static_cast<std::size_t>(panel >> 18)] |= std::uint64_t{1} << (panel >> 12 & 63);
-    group |= std::uint64_t{1} << (panel >> 6 & 63);
-  }
-  word |= std::uint64_t{1} << (panel & 63);
-}
-
 void TileClassifier::add_run(std::int64_t begin, std::int64_t end) {
   const std::int64_t first = panel_of(begin);
   const std::int64_t last = panel_of(end - 1);

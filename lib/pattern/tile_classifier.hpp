@@ -27,7 +27,15 @@ class TileClassifier {
 
   void add_rows(const PatternNode& node, std::int64_t row_begin, std::int64_t row_end);
   void add_run(std::int64_t begin, std::int64_t end);
-  void touch(std::int64_t panel);
+  void touch(std::int64_t panel) {
+    std::uint64_t& word = touched_[static_cast<std::size_t>(panel >> 6)];
+    if (word == 0) {
+      std::uint64_t& group = touched_words_[static_cast<std::size_t>(panel >> 12)];
+      if (group == 0) touched_groups_[static_cast<std::size_t>(panel >> 18)] |= std::uint64_t{1} << (panel >> 12 & 63);
+      group |= std::uint64_t{1} << (panel >> 6 & 63);
+    }
+    word |= std::uint64_t{1} << (panel & 63);
+  }
   /// Appends tiles [next_panel, panel), each of which `whole_rows` rows cover, and tile `panel`, which is touched.
   void emit(std::int64_t panel, std::int64_t height, std::vector<PatternTile>& tiles);
   void append_tile(std::int64_t panel, std::int64_t pairs, std::int64_t height, std::vector<PatternTile>& tiles);
