@@ -19,8 +19,10 @@
 //
 // Readers tell the format by content, then by name. A stored entry is a pair whatever its value; in dense files
 // non-zero means pair. All throw FileError{file_not_found, file_format} with path, line and column, and never allocate
-// from a number in a header before comparing it with the file's size. Writers write to a temporary file beside the
-// target and rename it, so that a failure leaves no half-written file.
+// from a number in a header before comparing it with the file's size. Entries take bytes of the file, empty rows may
+// take none: a file may have at most 2^24 rows or columns, or 64 for each of its bytes if that is more. A packed member
+// of a .npz may not claim more bytes than deflate can give. Writers write to a temporary file beside the target and
+// rename it, so that a failure leaves no half-written file.
 
 namespace cobble {
 
@@ -28,7 +30,9 @@ enum class FileFormat { matrix_market, smtx, npz, npy };
 std::string_view to_string(FileFormat format) noexcept;
 
 struct ReadOptions {
-  bool strict = false;            ///< duplicates and unsorted rows are errors
+  /// Duplicates, and rows whose columns do not increase in the file's order, are errors. The order of the rows is free
+  /// where the format leaves it so (.mtx, SciPy's COO and CSC).
+  bool strict = false;
   bool drop_zeros = false;        ///< stored zeros are no pairs
   bool padded_lists = false;      ///< an integer .npy of shape (rows, k) is a list of selected columns, -1 padded
   std::int64_t list_columns = 0;  ///< columns of such a list's pattern; 0: as many as rows
@@ -38,8 +42,9 @@ struct ReadOptions {
 struct ReadReport {
   FileFormat format = FileFormat::matrix_market;
   std::int64_t stored_entries = 0;  ///< entries the pattern has as stored, symmetry expanded, duplicates counted
+  std::int64_t zeros_dropped = 0;   ///< of them
   std::int64_t duplicates_merged = 0;
-  bool sorted_rows = false;  ///< entries had to be sorted
+  bool sorted_rows = false;  ///< in some row the columns did not increase in the file's order
   bool expanded_symmetry = false;
   std::int64_t empty_rows = 0;
 };
@@ -48,7 +53,8 @@ struct ReadReport {
 Pattern read_pattern(const std::filesystem::path& path, const ReadOptions& options = {}, ReadReport* report = nullptr);
 
 /// Reads structure and values (of a pattern-only file: 1). Skew-symmetric and symmetric files are expanded; complex
-/// values are an error. Duplicates are added up.
+/// values are an error, integers beyond 2^53 are rounded. Duplicates are added up. BSR files give all entries of their
+/// blocks.
 CsrMatrix<double> read_csr(const std::filesystem::path& path, const ReadOptions& options = {},
                            ReadReport* report = nullptr);
 
@@ -59,7 +65,9 @@ CsrMatrix<double> read_csr_from_memory(std::span<const std::byte> bytes, const s
                                        const ReadOptions& options = {}, ReadReport* report = nullptr);
 
 /// Writes a pattern in the format of the name: .mtx (coordinate pattern general), .smtx, .npz (SciPy CSR, or BSR for
-/// a BSR-backed pattern of whole blocks, int32 indices where they fit), .npy (dense bool).
+/// a BSR-backed pattern of whole blocks, int32 indices where they fit), .npy (dense bool). All throw
+/// Error{invalid_argument} when the name tells no format that can hold the content, FileError{file_write} when the file
+/// cannot be written.
 void write_pattern(const std::filesystem::path& path, const Pattern& pattern);
 /// Writes structure and values: .mtx (coordinate real general, values round-trip exactly) or .npz (SciPy CSR).
 void write_csr(const std::filesystem::path& path, const CsrView<float>& matrix);
@@ -72,7 +80,7 @@ struct NumpyArray {
   std::vector<std::int64_t> shape;
   AlignedBuffer<T> values;
 };
-/// T is float or double.
+/// T is float or double. Values that T cannot hold are rounded.
 template <class T>
 NumpyArray<T> read_npy(const std::filesystem::path& path);
 /// A .npy of 2 axes (tokens x features) or 4 (batch x heads x tokens x features) as a tensor.
@@ -87,7 +95,9 @@ struct NamedArray {
                std::span<const std::int64_t>, std::span<const std::uint8_t>>
       values;  ///< in C order; uint8 is saved as bool
 };
-/// Saves arrays as .npz, as numpy.savez does. Throws Error{shape_mismatch, invalid_argument}, FileError{file_write}.
+/// Saves arrays as .npz, as numpy.savez does, uncompressed. Throws Error{shape_mismatch} when the values are not as
+/// many as the shape says, Error{invalid_argument} for an empty list of arrays, a negative size and names that are
+/// empty, occur twice or hold a '/', FileError{file_write}.
 void write_npz(const std::filesystem::path& path, std::span<const NamedArray> arrays);
 /// Saves one array as .npy; its name is ignored.
 void write_npy(const std::filesystem::path& path, const NamedArray& array);

@@ -36,9 +36,13 @@ std::pair<std::int64_t, std::int64_t> reach(const TensorView<T>& tensor, const c
   std::int64_t low = 0;
   std::int64_t high = 0;
   for (const Axis& axis : axes(tensor)) {
-    const std::int64_t last = checked_product({axis.extent - 1, axis.stride}, std::string(name) + "'s strides");
-    std::int64_t& side = last < 0 ? low : high;
-    side = checked_sum(side, last, std::string(name) + "'s strides");
+    std::int64_t last = 0;
+    std::int64_t& side = axis.stride < 0 ? low : high;
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(axis.extent - 1, axis.stride, &last) || __builtin_add_overflow(side, last, &side) ||
+        __builtin_mul_overflow(side, std::int64_t{sizeof(T)}, &bytes)) {
+      throw Error(ErrorCode::overflow, std::string(name) + " reaches over more bytes than 64 bits can count");
+    }
   }
   return {low, high};
 }

@@ -15,6 +15,7 @@ namespace cobble {
 namespace {
 
 using detail::PlanData;
+using detail::TileClassifier;
 using detail::TileList;
 
 /// Panels of a tile that the dense kernels like, and of a column panel when tiles are too sparse for them.

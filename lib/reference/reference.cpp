@@ -188,7 +188,7 @@ RowResult forward_row(const ReferenceProblem<T>& problem, double scale, std::int
   for (const double score : scores) sum += std::exp(score - maximum);
   row.lse = maximum + std::log(sum);
   for (std::size_t pair = 0; pair < scores.size(); ++pair) {
-    row.probabilities.push_back(std::exp(scores[pair] - row.lse));
+    row.probabilities.push_back(std::exp(scores[pair] - maximum) / sum);
     add_scaled(row.probabilities[pair], TokenRow(problem.value, batch, key_head, row.keys[pair]), d_v,
                row.output.data());
   }

@@ -74,11 +74,12 @@ std::vector<SamplePattern> patterns_of(std::int64_t size, Shape shape, bool squa
   const std::int64_t other = size * 3 / 5 + 1;
   if (square_kinds) {
     std::vector<SamplePattern> samples;
-    detail::add_square_kinds(size, samples);
+    test::detail::add_square_kinds(size, samples);
     return samples;
   }
   std::vector<SamplePattern> samples;
-  detail::add_rectangular_kinds(shape == Shape::tall ? other : size, shape == Shape::wide ? other : size, samples);
+  test::detail::add_rectangular_kinds(shape == Shape::tall ? other : size, shape == Shape::wide ? other : size,
+                                      samples);
   return samples;
 }
 

@@ -129,7 +129,7 @@ TEST_CASE("a sample of tokens equals these rows of the full result") {
     REQUIRE(sampled.shape().tokens == static_cast<std::int64_t>(tokens.size()));
     bool same = true;
     for_each_index(sampled.shape(), [&](auto b, auto h, auto t, auto f) {
-      same = same && same_bits(sampled(b, h, t, f), whole(b, h, tokens[static_cast<std::size_t>(t)], f));
+      same = same && equal_bits(sampled(b, h, t, f), whole(b, h, tokens[static_cast<std::size_t>(t)], f));
     });
     CHECK(same);
   };

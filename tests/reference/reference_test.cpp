@@ -226,6 +226,14 @@ TEST_CASE("scores of 1e30 neither overflow nor become NaN") {
   check_equal(result.grad_value, {1, 1});
 }
 
+TEST_CASE("equal scores of 1e30 share the weight, though ln 2 is lost in their lse") {
+  const Numbers query{1e15}, key{1e15, 1e15}, value{4, 6}, grad_output{2};
+  const ReferenceResult result = reference_attention(problem(full(1, 2), query, key, value, grad_output));
+  check_equal(result.output, {5});
+  check_equal(result.lse, {1e30});
+  check_equal(result.grad_value, {1, 1});
+}
+
 TEST_CASE("a NaN inside the pattern reaches its row and no other") {
   const Numbers query{1, 1}, key{1, kNan}, value{4, 6};
   const ReferenceResult result =
@@ -267,7 +275,7 @@ TEST_CASE("a problem of no tokens, heads or batch entries has empty results") {
     const ReferenceResult result =
         reference_attention(ReferenceProblem<double>{full(0, 3), none, tensor(three), tensor(three), none, {}, {}});
     check_equal(result.output, {});
-    check_equal(result.grad_key, {});
+    check_equal(result.grad_key, {0, 0, 0});
   }
   SUBCASE("no keys: all rows are empty") {
     const ReferenceResult result =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -35,16 +36,20 @@ PlainAttention<T> plain_attention(const Pattern& pattern, const TensorView<const
   PlainAttention<T> result{zeros(grad_output.shape()), zeros(query.shape()), zeros(key.shape()), zeros(value.shape())};
   std::vector<T> p;
   std::vector<std::int64_t> keys;
+  std::vector<ColumnRun> runs;
   for (std::int64_t i = 0; i < pattern.rows(); ++i) {
     p.clear();
     keys.clear();
     T maximum = -std::numeric_limits<T>::infinity();
-    for (std::int64_t j = 0; j < pattern.columns(); ++j) {
-      if (!pattern.contains(i, j)) continue;
+    runs.clear();
+    pattern.append_runs(i, 0, pattern.columns(), runs);
+    for (const ColumnRun& run : runs) {
+      for (std::int64_t j = run.begin; j < run.end; ++j) keys.push_back(j);
+    }
+    for (const std::int64_t j : keys) {
       T score = 0;
       for (std::int64_t f = 0; f < d; ++f) score += query(0, 0, i, f) * key(0, 0, j, f);
       p.push_back(score * scale);
-      keys.push_back(j);
       maximum = std::max(maximum, p.back());
     }
     T sum = 0;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "cobble/tensor.hpp"
@@ -30,7 +31,7 @@ inline constexpr std::array kInputLayouts{Layout::contiguous, Layout::tokens_fir
 inline constexpr std::array kOutputLayouts{Layout::contiguous, Layout::tokens_first, Layout::feature_stride,
                                            Layout::reversed};
 
-inline const char* to_string(Layout layout) {
+inline std::string to_string(Layout layout) {
   switch (layout) {
     case Layout::contiguous: return "contiguous";
     case Layout::tokens_first: return "tokens_first";
@@ -152,7 +153,7 @@ double max_relative_error(const Tensor<A>& actual, const Tensor<B>& expected) {
 }
 
 template <class T>
-bool same_bits(T a, T b) {
+bool equal_bits(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
@@ -164,7 +165,7 @@ bool same_bits(const TensorView<A>& a, const TensorView<B>& b) {
   for_each_index(a.shape(), [&](auto batch, auto head, auto token, auto feature) {
     const std::remove_const_t<A> x = a(batch, head, token, feature);
     const std::remove_const_t<B> y = b(batch, head, token, feature);
-    same = same && same_bits(x, y);
+    same = same && equal_bits(x, y);
   });
   return same;
 }
@@ -175,8 +176,8 @@ bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
 }
 
 /// Whether all elements equal `value`.
-template <class T, class U>
-bool all_equal(const TensorView<T>& tensor, U value) {
+template <class T>
+bool all_equal(const TensorView<T>& tensor, std::remove_const_t<T> value) {
   bool equal = true;
   for_each_index(tensor.shape(), [&](auto b, auto h, auto t, auto f) { equal = equal && tensor(b, h, t, f) == value; });
   return equal;
