@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "cobble/files.hpp"
+
+namespace cobble::detail {
+
+/// read_npy from memory; `name` stands for the path in messages. T is float or double.
+template <class T>
+NumpyArray<T> read_npy_from_memory(std::span<const std::byte> bytes, const std::string& name);
+
+}  // namespace cobble::detail
