@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstdint>
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -24,7 +25,7 @@ class Pairwise {
 
   /// A level for each factor; the first ones are given. The best of a few random combinations.
   std::vector<int> next(const std::vector<int>& given, Random& random) {
-    constexpr int kCandidates = 24;
+    constexpr int kCandidates = 100;
     std::vector<int> best;
     int best_gain = -1;
     for (int candidate = 0; candidate < kCandidates; ++candidate) {
@@ -43,15 +44,15 @@ class Pairwise {
     return best;
   }
 
-  /// How many pairs of levels have not met yet.
-  int missing() const {
-    int missing = 0;
+  /// Whether any two levels have met.
+  bool complete() const {
     for (std::size_t a = 0; a < levels_.size(); ++a) {
       for (std::size_t b = a + 1; b < levels_.size(); ++b) {
-        for (const bool met : met_[a * levels_.size() + b]) missing += met ? 0 : 1;
+        const std::vector<bool>& met = met_[a * levels_.size() + b];
+        if (std::find(met.begin(), met.end(), false) != met.end()) return false;
       }
     }
-    return missing;
+    return true;
   }
 
  private:
