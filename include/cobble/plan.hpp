@@ -30,6 +30,14 @@ enum class Schedule {
 };
 std::string_view to_string(Schedule schedule) noexcept;
 
+/// How recompute goes backward.
+enum class BackwardPasses {
+  automatic,
+  one,  ///< five products a tile: a row panel's P and dS serve its dQ and the dK, dV of its keys
+  two   ///< seven products: a pass over rows for dQ, a pass over keys for dK and dV; less traffic, more arithmetic
+};
+std::string_view to_string(BackwardPasses passes) noexcept;
+
 struct PlanOptions {
   Schedule schedule = Schedule::automatic;
   std::int64_t fast_memory_bytes = 0;  ///< 0: COBBLE_FAST_MEMORY, or half of one core's L2

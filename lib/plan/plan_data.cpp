@@ -5,18 +5,50 @@
 #include "core/checked.hpp"
 
 namespace cobble::detail {
+namespace {
 
-std::int64_t PlanData::row_panels() const noexcept { return divide_up(patterns.rows(), row_panel); }
-std::int64_t PlanData::column_panels() const noexcept { return divide_up(patterns.columns(), column_panel); }
-
-Range PlanData::row_range(std::int64_t row_panel_index) const noexcept {
-  const std::int64_t begin = row_panel_index * row_panel;
-  return {begin, std::min(begin + row_panel, patterns.rows())};
+Range panel_range(std::int64_t panel, std::int64_t height, std::int64_t size) noexcept {
+  return {panel * height, std::min((panel + 1) * height, size)};
 }
 
-Range PlanData::column_range(std::int64_t column_panel_index) const noexcept {
-  const std::int64_t begin = column_panel_index * column_panel;
-  return {begin, std::min(begin + column_panel, patterns.columns())};
+/// The largest number of columns that a tile of the plan spans.
+std::int64_t widest_tile(const PlanData& plan) noexcept {
+  std::int64_t widest = 0;
+  for (const std::vector<TileList>& lists : plan.tile_lists) {
+    for (const TileList& list : lists) {
+      for (const PlanTile& tile : list.tiles) widest = std::max(widest, tile.columns().size());
+    }
+  }
+  return widest;
+}
+
+std::int64_t largest_tile(const PlanData& plan) noexcept {
+  std::int64_t largest = 0;
+  for (const std::vector<TileList>& lists : plan.tile_lists) {
+    for (std::size_t cut = 0; cut < lists.size(); ++cut) {
+      const std::int64_t height = plan.cuts[cut].row_panel;
+      const TileList& list = lists[cut];
+      for (std::size_t panel = 0; panel + 1 < list.row_offsets.size(); ++panel) {
+        const auto index = static_cast<std::int64_t>(panel);
+        const Range rows = panel_range(index, height, plan.patterns.rows());
+        for (const PlanTile& tile : list.row(index)) largest = std::max(largest, tile_layout(rows, tile).values);
+      }
+    }
+  }
+  return largest;
+}
+
+}  // namespace
+
+std::int64_t PlanData::row_panels(Product p) const noexcept { return divide_up(patterns.rows(), cut(p).row_panel); }
+std::int64_t PlanData::column_panels(Product p) const noexcept {
+  return divide_up(patterns.columns(), cut(p).column_panel);
+}
+Range PlanData::row_range(Product p, std::int64_t row_panel) const noexcept {
+  return panel_range(row_panel, cut(p).row_panel, patterns.rows());
+}
+Range PlanData::column_range(Product p, std::int64_t column_panel) const noexcept {
+  return panel_range(column_panel, cut(p).column_panel, patterns.columns());
 }
 
 TileLayout tile_layout(std::int64_t rows, std::int64_t columns, std::int64_t pairs) noexcept {
@@ -25,19 +57,70 @@ TileLayout tile_layout(std::int64_t rows, std::int64_t columns, std::int64_t pai
   return {false, stride, rows * stride};
 }
 
+void measure_store(PlanData& plan) {
+  plan.largest_tile = largest_tile(plan);
+  plan.widest_tile = widest_tile(plan);
+  if (plan.schedule == Schedule::materialize) {
+    for (const Pattern& pattern : plan.patterns.patterns()) {
+      std::vector<std::int64_t>& offsets = plan.pair_offsets.emplace_back();
+      offsets.reserve(static_cast<std::size_t>(pattern.rows()) + 1);
+      offsets.push_back(0);
+      for (std::int64_t row = 0; row < pattern.rows(); ++row) {
+        offsets.push_back(offsets.back() + pattern.pairs(row, row + 1));
+      }
+    }
+    return;
+  }
+  std::vector<std::int64_t> pattern_values;
+  for (const std::vector<TileList>& lists : plan.tile_lists) {
+    const TileList& list = lists[static_cast<std::size_t>(plan.product(Product::backward_rows).cut)];
+    std::int64_t total = 0;
+    for (std::int64_t panel = 0; panel < plan.row_panels(Product::backward_rows); ++panel) {
+      std::int64_t values = 0;
+      for (const PlanTile& tile : list.row(panel)) {
+        values += tile_layout(plan.row_range(Product::backward_rows, panel), tile).values;
+      }
+      plan.largest_row_panel_store = std::max(plan.largest_row_panel_store, values);
+      total = checked_sum(total, values, "the stored pairs of a head");
+    }
+    pattern_values.push_back(total);
+  }
+  for (std::int64_t batch = 0; batch < plan.problem.batch; ++batch) {
+    for (std::int64_t key_value = 0; key_value < plan.problem.key_value_heads; ++key_value) {
+      std::int64_t values = 0;
+      for (std::int64_t member = 0; member < plan.heads_per_group(); ++member) {
+        const std::int64_t index = plan.patterns.index(batch, key_value * plan.heads_per_group() + member);
+        values = checked_sum(values, pattern_values[static_cast<std::size_t>(index)], "the stored pairs of a head");
+      }
+      plan.largest_group_store = std::max(plan.largest_group_store, values);
+    }
+  }
+}
+
 std::int64_t pair_store_values(const PlanData& plan) noexcept {
+  if (plan.schedule == Schedule::materialize) {
+    return *std::max_element(plan.pattern_pairs.begin(), plan.pattern_pairs.end());
+  }
+  if (plan.backward_passes == BackwardPasses::two) return 0;
   return std::min(plan.largest_group_store, std::max(kPairStoreValues, plan.largest_row_panel_store));
 }
 
 ScratchSizes scratch_sizes(const PlanData& plan) noexcept {
-  const std::int64_t head_dim = round_up(plan.problem.head_dim, kPaddedElements);
-  const std::int64_t value_dim = round_up(plan.problem.value_dim, kPaddedElements);
+  std::int64_t rows = 0;
+  for (const TileCut& cut : plan.cuts) rows = std::max(rows, cut.row_panel);
+  rows = std::min(rows, plan.patterns.rows());
+  std::int64_t chunk = 0;
+  for (const ProductTiles& product : plan.products) chunk = std::max(chunk, product.features);
+  // Recompute keeps whole rows; chunks concern only what it streams.
+  if (plan.schedule == Schedule::recompute) chunk = std::max(plan.problem.head_dim, plan.problem.value_dim);
+  const std::int64_t head_dim = round_up(std::min(chunk, plan.problem.head_dim), kPaddedElements);
+  const std::int64_t value_dim = round_up(std::min(chunk, plan.problem.value_dim), kPaddedElements);
   ScratchSizes sizes;
-  sizes.row_panel_features = plan.row_panel * head_dim;
-  sizes.row_panel_value_features = plan.row_panel * value_dim;
-  sizes.column_panel_features = plan.column_panel * head_dim;
-  sizes.column_panel_value_features = plan.column_panel * value_dim;
-  sizes.row_panel = round_up(plan.row_panel, kPaddedElements);
+  sizes.row_panel_features = rows * head_dim;
+  sizes.row_panel_value_features = rows * value_dim;
+  sizes.column_panel_features = plan.widest_tile * head_dim;
+  sizes.column_panel_value_features = plan.widest_tile * value_dim;
+  sizes.row_panel = round_up(rows, kPaddedElements);
   sizes.tile = plan.largest_tile;
   return sizes;
 }

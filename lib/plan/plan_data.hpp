@@ -1,25 +1,36 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "cobble/plan.hpp"
+#include "plan/tile_list.hpp"
 #include "plan/walk.hpp"
 
 namespace cobble::detail {
 
-/// The non-empty tiles of one pattern, row panel by row panel.
-struct TileList {
-  std::vector<std::int64_t> row_offsets;  ///< row panels + 1
-  std::vector<PatternTile> tiles;
-  std::int64_t pairs = 0;
+/// The products of a schedule, each with tiles of its own.
+enum class Product : std::uint8_t {
+  forward,             ///< recompute: S and O of a panel of rows
+  backward_rows,       ///< recompute: dQ of a panel of rows
+  backward_columns,    ///< recompute in two passes: dK and dV of a panel of keys
+  scores,              ///< materialize: S, and P in backward
+  grad_probabilities,  ///< materialize: dP, which becomes dS
+  output,              ///< materialize: O = P V
+  grad_query,          ///< materialize: dQ = dS K
+  grad_key,            ///< materialize: dK = dS^T Q
+  grad_value,          ///< materialize: dV = P^T dO
+};
+inline constexpr std::size_t kProductCount = 9;
 
-  std::span<const PatternTile> row(std::int64_t row_panel) const noexcept {
-    const auto first = static_cast<std::size_t>(row_offsets[static_cast<std::size_t>(row_panel)]);
-    const auto last = static_cast<std::size_t>(row_offsets[static_cast<std::size_t>(row_panel) + 1]);
-    return std::span(tiles).subspan(first, last - first);
-  }
+/// How one product walks: which tiles, how many features at a time, and how many tokens of the streamed side are in
+/// fast memory together.
+struct ProductTiles {
+  int cut = -1;  ///< into PlanData::cuts; -1: the plan does not use the product
+  std::int64_t features = 0;
+  std::int64_t streamed = 0;
 };
 
 struct PlanData {
@@ -27,25 +38,35 @@ struct PlanData {
   PatternGrid patterns;
   Schedule schedule = Schedule::recompute;
   Regime regime = Regime::large_fast_memory;
+  BackwardPasses backward_passes = BackwardPasses::one;
   double split_point = 0;
   std::int64_t fast_memory_words = 0;
-  std::int64_t row_panel = 0;
-  std::int64_t column_panel = 0;
   std::int64_t total_pairs = 0;
-  std::vector<TileList> tile_lists;          ///< one a distinct pattern, as patterns.patterns()
-  std::int64_t largest_row_panel_store = 0;  ///< pair values of the row panel that stores most of them
-  std::int64_t largest_group_store = 0;      ///< pair values of the key/value head that stores most of them
-  std::int64_t largest_tile = 0;             ///< places of the tile that takes most of them
+  std::array<ProductTiles, kProductCount> products = {};
+  std::vector<TileCut> cuts = {};
+  std::vector<std::vector<TileList>> tile_lists = {};  ///< [distinct pattern][cut]
+  /// Of materialize: where the pairs of each row begin in a pattern's store; rows + 1 a distinct pattern.
+  std::vector<std::vector<std::int64_t>> pair_offsets = {};
+  std::vector<std::int64_t> pattern_pairs = {};  ///< of each distinct pattern
+  std::int64_t largest_row_panel_store = 0;      ///< pair values of the row panel of backward_rows that stores most
+  std::int64_t largest_group_store = 0;          ///< pair values of the key/value head that stores most
+  std::int64_t largest_tile = 0;                 ///< places of the tile that takes most of them
+  std::int64_t widest_tile = 0;                  ///< columns of the widest tile
 
-  std::int64_t row_panels() const noexcept;
-  std::int64_t column_panels() const noexcept;
   std::int64_t heads_per_group() const noexcept { return problem.query_heads / problem.key_value_heads; }
-  const TileList& tiles_of(const Head& head) const noexcept {
-    return tile_lists[static_cast<std::size_t>(patterns.index(head.batch, head.query))];
+  const ProductTiles& product(Product product) const noexcept { return products[static_cast<std::size_t>(product)]; }
+  const TileCut& cut(Product p) const noexcept { return cuts[static_cast<std::size_t>(product(p).cut)]; }
+  std::size_t pattern_index(const Head& head) const noexcept {
+    return static_cast<std::size_t>(patterns.index(head.batch, head.query));
   }
+  const TileList& tiles(Product p, const Head& head) const noexcept {
+    return tile_lists[pattern_index(head)][static_cast<std::size_t>(product(p).cut)];
+  }
+  std::int64_t row_panels(Product p) const noexcept;
+  std::int64_t column_panels(Product p) const noexcept;
   /// The queries of a row panel, the keys of a column panel.
-  Range row_range(std::int64_t row_panel_index) const noexcept;
-  Range column_range(std::int64_t column_panel_index) const noexcept;
+  Range row_range(Product p, std::int64_t row_panel) const noexcept;
+  Range column_range(Product p, std::int64_t column_panel) const noexcept;
 };
 
 /// Rows of scratch panels start at multiples of this many elements, so that their alignment, and with it every bit of
@@ -63,10 +84,17 @@ struct TileLayout {
   std::int64_t values = 0;      ///< how many places it takes
 };
 TileLayout tile_layout(std::int64_t rows, std::int64_t columns, std::int64_t pairs) noexcept;
+inline TileLayout tile_layout(Range rows, const PlanTile& tile) noexcept {
+  return tile_layout(rows.size(), tile.columns().size(), tile.pairs);
+}
 
-/// Pair values that backward keeps between its row and its column phases, at most (unless one row panel has more).
+/// Fills in the store sizes and pair offsets that the other members imply.
+void measure_store(PlanData& plan);
+
+/// Pair values that recompute's backward keeps between its row and its column phases, at most (unless one row panel
+/// has more).
 inline constexpr std::int64_t kPairStoreValues = std::int64_t{4} << 20;
-/// How many pair values backward's chunks need.
+/// How many pair values, of P and of dS each, outlive a task: those of a chunk, or all of a head when materialized.
 std::int64_t pair_store_values(const PlanData& plan) noexcept;
 
 /// Elements of scratch memory that a task needs, panel by panel.

@@ -1,151 +1,120 @@
 #include "plan/recompute.hpp"
 
-#include <memory>
 #include <vector>
+
+#include "plan/tile_names.hpp"
 
 namespace cobble::detail {
 namespace {
 
-/// Names the blocks and steps of one tile of one head.
-class TileNames {
- public:
-  TileNames(const PlanData& plan, const Head& head, Range rows) : plan_(plan), head_(head), rows_(rows) {}
-
-  Block query() const { return {Operand::query, head_, rows_, features()}; }
-  Block output() const { return {Operand::output, head_, rows_, value_features()}; }
-  Block grad_output() const { return {Operand::grad_output, head_, rows_, value_features()}; }
-  Block grad_query() const { return {Operand::grad_query, head_, rows_, features()}; }
-  Block of_rows(Operand operand) const { return {operand, head_, rows_, {0, 1}}; }
-  Block key(Range keys) const { return {Operand::key, head_, keys, features()}; }
-  Block value(Range keys) const { return {Operand::value, head_, keys, value_features()}; }
-  Block grad_key(Range keys) const { return {Operand::grad_key, head_, keys, features()}; }
-  Block grad_value(Range keys) const { return {Operand::grad_value, head_, keys, value_features()}; }
-  Block pair(Operand operand, const PatternTile& tile, std::int64_t stored_at = 0) const {
-    return {operand, head_, rows_, keys(tile), tile.pairs, tile.kind, stored_at};
-  }
-  Range keys(const PatternTile& tile) const { return plan_.column_range(tile.column_panel); }
-  Step step(Operation operation, const PatternTile& tile) const {
-    return {operation, head_, rows_, keys(tile), features_of(operation), tile.pairs, tile.kind};
-  }
-  Step row_step(Operation operation) const { return {operation, head_, rows_, {}, value_features()}; }
-
- private:
-  Range features() const { return {0, plan_.problem.head_dim}; }
-  Range value_features() const { return {0, plan_.problem.value_dim}; }
-  Range features_of(Operation operation) const {
-    const bool over_values = operation == Operation::accumulate_output || operation == Operation::grad_probabilities ||
-                             operation == Operation::grad_value;
-    return over_values ? value_features() : features();
-  }
-
-  const PlanData& plan_;
-  Head head_;
-  Range rows_;
-};
-
 void forward_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, WalkVisitor& visitor) {
-  const TileNames names(plan, head, plan.row_range(row_panel));
-  visitor.load(names.query());
-  visitor.create(names.output());
-  visitor.create(names.of_rows(Operand::row_maximum));
-  visitor.create(names.of_rows(Operand::row_sum));
-  for (const PatternTile& tile : plan.tiles_of(head).row(row_panel)) {
-    const Range keys = names.keys(tile);
-    visitor.load(names.key(keys));
-    visitor.create(names.pair(Operand::score, tile));
-    visitor.compute(names.step(Operation::scores, tile));
-    visitor.drop(names.key(keys));
+  const TileNames names(plan, head, plan.row_range(Product::forward, row_panel));
+  const std::int64_t chunk = plan.product(Product::forward).features;
+  const Block query = names.rows(Operand::query, names.features());
+  const Block output = names.rows(Operand::output, names.value_features());
+  const Block row_maximum = names.statistic(Operand::row_maximum);
+  const Block row_sum = names.statistic(Operand::row_sum);
+  visitor.load(query);
+  for (const Block& block : {output, row_maximum, row_sum}) visitor.create(block);
+  for (const PlanTile& tile : plan.tiles(Product::forward, head).row(row_panel)) {
+    const Block score = names.pairs(Operand::score, tile);
+    visitor.create(score);
+    for_each_chunk(names.features(), chunk, [&](Range features) {
+      const Block key = names.keys(Operand::key, tile, features);
+      visitor.load(key);
+      visitor.compute(names.step(Operation::scores, tile, features));
+      visitor.drop(key);
+    });
     visitor.compute(names.step(Operation::online_softmax, tile));
-    visitor.load(names.value(keys));
-    visitor.compute(names.step(Operation::accumulate_output, tile));
-    visitor.drop(names.value(keys));
-    visitor.drop(names.pair(Operand::score, tile));
+    for_each_chunk(names.value_features(), chunk, [&](Range features) {
+      const Block value = names.keys(Operand::value, tile, features);
+      visitor.load(value);
+      visitor.compute(names.step(Operation::accumulate_output, tile, features));
+      visitor.drop(value);
+    });
+    visitor.drop(score);
   }
-  visitor.drop(names.query());
-  visitor.create(names.of_rows(Operand::lse));
-  visitor.compute(names.row_step(Operation::finish_output));
-  visitor.store(names.output());
-  visitor.store(names.of_rows(Operand::lse));
-  for (const Block& block : {names.output(), names.of_rows(Operand::row_maximum), names.of_rows(Operand::row_sum),
-                             names.of_rows(Operand::lse)}) {
-    visitor.drop(block);
-  }
+  const Block lse = names.statistic(Operand::lse);
+  visitor.drop(query);
+  visitor.create(lse);
+  visitor.compute(names.step(Operation::finish_output));
+  visitor.store(output);
+  visitor.store(lse);
+  for (const Block& block : {output, row_maximum, row_sum, lse}) visitor.drop(block);
 }
 
-void delta_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, WalkVisitor& visitor) {
-  const TileNames names(plan, head, plan.row_range(row_panel));
-  const Block delta = names.of_rows(Operand::delta);
-  visitor.load(names.output());
-  visitor.load(names.grad_output());
-  visitor.load(names.of_rows(Operand::grad_lse));
-  visitor.create(delta);
-  visitor.compute(names.row_step(Operation::delta));
-  visitor.store(delta);
-  for (const Block& block : {names.output(), names.grad_output(), names.of_rows(Operand::grad_lse), delta}) {
-    visitor.drop(block);
-  }
-}
-
-void zero_column_panel(const PlanData& plan, const Head& head, std::int64_t column_panel, WalkVisitor& visitor) {
-  const TileNames names(plan, head, {});
-  const Range keys = plan.column_range(column_panel);
-  for (const Block& block : {names.grad_key(keys), names.grad_value(keys)}) {
-    visitor.create(block);
-    visitor.store(block);
-    visitor.drop(block);
-  }
+/// P and dS of a tile, and its part of dQ; everything about the rows is in fast memory. Both stay there.
+void row_tile(const PlanData& plan, const TileNames& names, const PlanTile& tile, const Block& score,
+              const Block& grad_score, WalkVisitor& visitor) {
+  visitor.create(grad_score);
+  for_each_chunk(names.value_features(), plan.product(Product::backward_rows).features, [&](Range features) {
+    const Block value = names.keys(Operand::value, tile, features);
+    visitor.load(value);
+    visitor.compute(names.step(Operation::grad_probabilities, tile, features));
+    visitor.drop(value);
+  });
+  const Block key = names.keys(Operand::key, tile, names.features());
+  visitor.load(key);
+  visitor.create(score);
+  visitor.compute(names.step(Operation::scores, tile, names.features()));
+  visitor.compute(names.step(Operation::probabilities, tile));
+  visitor.compute(names.step(Operation::grad_scores, tile));
+  visitor.compute(names.step(Operation::grad_query, tile, names.features()));
+  visitor.drop(key);
 }
 
 /// Adds a tile to the gradients of its keys; P and dS are in fast memory, and so are the tile's rows.
-void add_to_keys(const TileNames& names, const PatternTile& tile, WalkVisitor& visitor) {
-  visitor.compute(names.step(Operation::grad_value, tile));
-  visitor.compute(names.step(Operation::grad_key, tile));
+void add_to_keys(const TileNames& names, const PlanTile& tile, WalkVisitor& visitor) {
+  visitor.compute(names.step(Operation::grad_value, tile, names.value_features()));
+  visitor.compute(names.step(Operation::grad_key, tile, names.features()));
 }
 
-/// Gradients of a row panel's queries. With `stored_at` the tiles' P and dS are stored from there on, for the column
-/// phase; without, they are added to the gradients of the keys at once.
-void backward_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, const std::int64_t* stored_at,
+/// Gradients of a row panel's queries in one pass. With `stored_at` the tiles' P and dS are stored from there on, for
+/// the column phase; without, they are added to the gradients of the keys at once.
+void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, const std::int64_t* stored_at,
                         WalkVisitor& visitor) {
-  const TileNames names(plan, head, plan.row_range(row_panel));
+  const Range rows = plan.row_range(Product::backward_rows, row_panel);
+  const TileNames names(plan, head, rows);
   std::int64_t next = stored_at != nullptr ? *stored_at : 0;
-  const std::vector<Block> resident = {names.query(), names.grad_output(), names.of_rows(Operand::lse),
-                                       names.of_rows(Operand::delta)};
+  const Block resident[] = {names.rows(Operand::query, names.features()),
+                            names.rows(Operand::grad_output, names.value_features()), names.statistic(Operand::lse),
+                            names.statistic(Operand::delta)};
+  const Block grad_query = names.rows(Operand::grad_query, names.features());
   for (const Block& block : resident) visitor.load(block);
-  visitor.create(names.grad_query());
-  for (const PatternTile& tile : plan.tiles_of(head).row(row_panel)) {
-    const Range keys = names.keys(tile);
-    const Block score = names.pair(Operand::score, tile, next);
-    const Block grad_score = names.pair(Operand::grad_score, tile, next);
-    visitor.load(names.value(keys));
-    visitor.create(grad_score);
-    visitor.compute(names.step(Operation::grad_probabilities, tile));
-    visitor.drop(names.value(keys));
-    visitor.load(names.key(keys));
-    visitor.create(score);
-    visitor.compute(names.step(Operation::scores, tile));
-    visitor.compute(names.step(Operation::probabilities, tile));
-    visitor.compute(names.step(Operation::grad_scores, tile));
-    visitor.compute(names.step(Operation::grad_query, tile));
-    visitor.drop(names.key(keys));
+  visitor.create(grad_query);
+  for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
+    const Block score = names.pairs(Operand::score, tile, next);
+    const Block grad_score = names.pairs(Operand::grad_score, tile, next);
+    row_tile(plan, names, tile, score, grad_score, visitor);
     if (stored_at != nullptr) {
       visitor.store(score);
       visitor.store(grad_score);
-      next += tile_layout(plan.row_range(row_panel).size(), keys.size(), tile.pairs).values;
+      next += tile_layout(rows, tile).values;
     } else {
-      visitor.load(names.grad_value(keys));
-      visitor.load(names.grad_key(keys));
+      const Block sums[] = {names.keys(Operand::grad_value, tile, names.value_features()),
+                            names.keys(Operand::grad_key, tile, names.features())};
+      for (const Block& sum : sums) visitor.load(sum);
       add_to_keys(names, tile, visitor);
-      visitor.store(names.grad_value(keys));
-      visitor.store(names.grad_key(keys));
-      visitor.drop(names.grad_value(keys));
-      visitor.drop(names.grad_key(keys));
+      for (const Block& sum : sums) visitor.store(sum);
+      for (const Block& sum : sums) visitor.drop(sum);
     }
     visitor.drop(score);
     visitor.drop(grad_score);
   }
-  visitor.store(names.grad_query());
-  visitor.drop(names.grad_query());
+  visitor.store(grad_query);
+  visitor.drop(grad_query);
   for (const Block& block : resident) visitor.drop(block);
+}
+
+void zero_column_panel(const PlanData& plan, const Head& head, std::int64_t column_panel, WalkVisitor& visitor) {
+  const TileNames names(plan, head, {});
+  const Range keys = plan.column_range(Product::backward_rows, column_panel);
+  for (const Block& block : {names.keys(Operand::grad_key, keys, names.features()),
+                             names.keys(Operand::grad_value, keys, names.value_features())}) {
+    visitor.create(block);
+    visitor.store(block);
+    visitor.drop(block);
+  }
 }
 
 /// The row panels of a chunk with where each stores its pairs, and the chunk's tiles by column panel.
@@ -157,88 +126,80 @@ struct Chunk {
   };
   struct ColumnTile {
     std::size_t row = 0;  ///< index into rows
-    PatternTile tile;
+    PlanTile tile;
     std::int64_t stored_at = 0;
   };
 
   std::vector<RowPanel> rows;
-  std::vector<std::int32_t> column_panels;            ///< those with tiles, ascending
+  std::vector<std::int64_t> column_panels;            ///< those with tiles, ascending
   std::vector<std::vector<ColumnTile>> column_tiles;  ///< for each of column_panels, in the order of rows
 };
 
-/// Lists the tiles of `chunk.rows` by column panel. `panel_of` is scratch: -1 for every column panel.
-void list_columns(const PlanData& plan, std::vector<std::int32_t>& panel_of, Chunk& chunk) {
-  std::vector<bool> touched(panel_of.size(), false);
-  for (const Chunk::RowPanel& row : chunk.rows) {
-    for (const PatternTile& tile : plan.tiles_of(row.head).row(row.row_panel)) {
-      touched[static_cast<std::size_t>(tile.column_panel)] = true;
-    }
-  }
-  for (std::size_t panel = 0; panel < touched.size(); ++panel) {
-    if (!touched[panel]) continue;
-    panel_of[panel] = static_cast<std::int32_t>(chunk.column_panels.size());
-    chunk.column_panels.push_back(static_cast<std::int32_t>(panel));
-  }
-  chunk.column_tiles.resize(chunk.column_panels.size());
+/// Lists the tiles of chunk.rows by column panel.
+void list_columns(const PlanData& plan, Chunk& chunk) {
+  const std::int64_t width = plan.cut(Product::backward_rows).column_panel;
+  std::vector<std::vector<Chunk::ColumnTile>> lists(
+      static_cast<std::size_t>(plan.column_panels(Product::backward_rows)));
   for (std::size_t index = 0; index < chunk.rows.size(); ++index) {
     const Chunk::RowPanel& row = chunk.rows[index];
     std::int64_t next = row.stored_at;
-    for (const PatternTile& tile : plan.tiles_of(row.head).row(row.row_panel)) {
-      const auto slot = static_cast<std::size_t>(panel_of[static_cast<std::size_t>(tile.column_panel)]);
-      chunk.column_tiles[slot].push_back({index, tile, next});
-      next += tile_layout(plan.row_range(row.row_panel).size(), plan.column_range(tile.column_panel).size(), tile.pairs)
-                  .values;
+    for (const PlanTile& tile : plan.tiles(Product::backward_rows, row.head).row(row.row_panel)) {
+      lists[static_cast<std::size_t>(tile.column_begin / width)].push_back({index, tile, next});
+      next += tile_layout(plan.row_range(Product::backward_rows, row.row_panel), tile).values;
     }
+  }
+  for (std::size_t panel = 0; panel < lists.size(); ++panel) {
+    if (lists[panel].empty()) continue;
+    chunk.column_panels.push_back(static_cast<std::int64_t>(panel));
+    chunk.column_tiles.push_back(std::move(lists[panel]));
   }
 }
 
-void backward_column_panel(const PlanData& plan, const Chunk& chunk, std::size_t column, WalkVisitor& visitor) {
-  const Range keys = plan.column_range(chunk.column_panels[column]);
+void chunk_column_panel(const PlanData& plan, const Chunk& chunk, std::size_t column, WalkVisitor& visitor) {
+  const Range keys = plan.column_range(Product::backward_rows, chunk.column_panels[column]);
   const TileNames columns(plan, chunk.rows.front().head, {});
-  visitor.load(columns.grad_key(keys));
-  visitor.load(columns.grad_value(keys));
+  const Block sums[] = {columns.keys(Operand::grad_key, keys, columns.features()),
+                        columns.keys(Operand::grad_value, keys, columns.value_features())};
+  for (const Block& sum : sums) visitor.load(sum);
   for (const Chunk::ColumnTile& entry : chunk.column_tiles[column]) {
     const Chunk::RowPanel& row = chunk.rows[entry.row];
-    const TileNames names(plan, row.head, plan.row_range(row.row_panel));
-    const Block blocks[] = {names.query(), names.grad_output(), names.pair(Operand::score, entry.tile, entry.stored_at),
-                            names.pair(Operand::grad_score, entry.tile, entry.stored_at)};
+    const TileNames names(plan, row.head, plan.row_range(Product::backward_rows, row.row_panel));
+    const Block blocks[] = {names.rows(Operand::query, names.features()),
+                            names.rows(Operand::grad_output, names.value_features()),
+                            names.pairs(Operand::score, entry.tile, entry.stored_at),
+                            names.pairs(Operand::grad_score, entry.tile, entry.stored_at)};
     for (const Block& block : blocks) visitor.load(block);
     add_to_keys(names, entry.tile, visitor);
     for (const Block& block : blocks) visitor.drop(block);
   }
-  visitor.store(columns.grad_key(keys));
-  visitor.store(columns.grad_value(keys));
-  visitor.drop(columns.grad_key(keys));
-  visitor.drop(columns.grad_value(keys));
+  for (const Block& sum : sums) visitor.store(sum);
+  for (const Block& sum : sums) visitor.drop(sum);
 }
 
 std::int64_t row_panel_values(const PlanData& plan, const Head& head, std::int64_t row_panel) {
   std::int64_t values = 0;
-  for (const PatternTile& tile : plan.tiles_of(head).row(row_panel)) {
-    values +=
-        tile_layout(plan.row_range(row_panel).size(), plan.column_range(tile.column_panel).size(), tile.pairs).values;
+  for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
+    values += tile_layout(plan.row_range(Product::backward_rows, row_panel), tile).values;
   }
   return values;
 }
 
-void consume_chunk(const PlanData& plan, std::vector<std::int32_t>& panel_of, Chunk& chunk,
-                   const PhaseConsumer& consume) {
+void consume_chunk(const PlanData& plan, Chunk& chunk, const PhaseConsumer& consume) {
   if (chunk.rows.empty()) return;
   consume({"rows", static_cast<std::int64_t>(chunk.rows.size()), [&](std::int64_t task, WalkVisitor& visitor) {
              const Chunk::RowPanel& row = chunk.rows[static_cast<std::size_t>(task)];
-             backward_row_panel(plan, row.head, row.row_panel, &row.stored_at, visitor);
+             one_pass_row_panel(plan, row.head, row.row_panel, &row.stored_at, visitor);
            }});
-  list_columns(plan, panel_of, chunk);
+  list_columns(plan, chunk);
   consume(
       {"columns", static_cast<std::int64_t>(chunk.column_panels.size()), [&](std::int64_t task, WalkVisitor& visitor) {
-         backward_column_panel(plan, chunk, static_cast<std::size_t>(task), visitor);
+         chunk_column_panel(plan, chunk, static_cast<std::size_t>(task), visitor);
        }});
   chunk = {};
 }
 
 void backward_by_chunks(const PlanData& plan, const PhaseConsumer& consume) {
   const std::int64_t capacity = pair_store_values(plan);
-  std::vector<std::int32_t> panel_of(static_cast<std::size_t>(plan.column_panels()), -1);
   const std::int64_t group = plan.heads_per_group();
   for (std::int64_t batch = 0; batch < plan.problem.batch; ++batch) {
     for (std::int64_t key_value = 0; key_value < plan.problem.key_value_heads; ++key_value) {
@@ -246,17 +207,17 @@ void backward_by_chunks(const PlanData& plan, const PhaseConsumer& consume) {
       std::int64_t used = 0;
       for (std::int64_t query = key_value * group; query < (key_value + 1) * group; ++query) {
         const Head head{batch, query, key_value};
-        for (std::int64_t panel = 0; panel < plan.row_panels(); ++panel) {
+        for (std::int64_t panel = 0; panel < plan.row_panels(Product::backward_rows); ++panel) {
           const std::int64_t values = row_panel_values(plan, head, panel);
           if (used + values > capacity) {
-            consume_chunk(plan, panel_of, chunk, consume);
+            consume_chunk(plan, chunk, consume);
             used = 0;
           }
           chunk.rows.push_back({head, panel, used});
           used += values;
         }
       }
-      consume_chunk(plan, panel_of, chunk, consume);
+      consume_chunk(plan, chunk, consume);
     }
   }
 }
@@ -268,43 +229,133 @@ void backward_by_heads(const PlanData& plan, const PhaseConsumer& consume) {
              const std::int64_t batch = task / key_value_heads;
              const std::int64_t key_value = task % key_value_heads;
              for (std::int64_t query = key_value * group; query < (key_value + 1) * group; ++query) {
-               for (std::int64_t panel = 0; panel < plan.row_panels(); ++panel) {
-                 backward_row_panel(plan, {batch, query, key_value}, panel, nullptr, visitor);
+               for (std::int64_t panel = 0; panel < plan.row_panels(Product::backward_rows); ++panel) {
+                 one_pass_row_panel(plan, {batch, query, key_value}, panel, nullptr, visitor);
                }
              }
            }});
 }
 
-/// A phase over the row panels of all query heads.
-void consume_row_panels(const PlanData& plan, std::string_view name, const PhaseConsumer& consume,
-                        void (*walk)(const PlanData&, const Head&, std::int64_t, WalkVisitor&)) {
-  const std::int64_t panels = plan.row_panels();
-  const std::int64_t heads = plan.problem.query_heads;
-  consume({name, plan.problem.batch * heads * panels, [&plan, panels, heads, walk](std::int64_t task, WalkVisitor& v) {
-             const std::int64_t query = task / panels % heads;
-             walk(plan, {task / panels / heads, query, query / plan.heads_per_group()}, task % panels, v);
-           }});
+/// The pass over rows: delta while dO is at hand, then dQ.
+void two_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, WalkVisitor& visitor) {
+  const TileNames names(plan, head, plan.row_range(Product::backward_rows, row_panel));
+  const Block query = names.rows(Operand::query, names.features());
+  const Block grad_output = names.rows(Operand::grad_output, names.value_features());
+  const Block lse = names.statistic(Operand::lse);
+  const Block delta = names.statistic(Operand::delta);
+  const Block output = names.rows(Operand::output, names.value_features());
+  const Block grad_query = names.rows(Operand::grad_query, names.features());
+  for (const Block& block : {query, grad_output, lse}) visitor.load(block);
+  visitor.create(delta);
+  visitor.stream(output, 1, Stream::in);
+  visitor.compute(names.step(Operation::delta));
+  visitor.drop(output);
+  visitor.store(delta);
+  visitor.create(grad_query);
+  for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
+    const Block score = names.pairs(Operand::score, tile);
+    const Block grad_score = names.pairs(Operand::grad_score, tile);
+    row_tile(plan, names, tile, score, grad_score, visitor);
+    visitor.drop(score);
+    visitor.drop(grad_score);
+  }
+  visitor.store(grad_query);
+  for (const Block& block : {query, grad_output, lse, delta, grad_query}) visitor.drop(block);
+}
+
+/// A tile's part of dK and dV; everything about the keys is in fast memory.
+void column_tile(const PlanData& plan, const TileNames& names, const PlanTile& tile, WalkVisitor& visitor) {
+  const Block query = names.rows(Operand::query, names.features(), tile);
+  const Block lse = names.statistic(Operand::lse, tile);
+  const Block delta = names.statistic(Operand::delta, tile);
+  const Block score = names.pairs(Operand::score, tile);
+  const Block grad_score = names.pairs(Operand::grad_score, tile);
+  visitor.load(query);
+  visitor.create(score);
+  visitor.compute(names.step(Operation::scores, tile, names.features()));
+  visitor.load(lse);
+  visitor.compute(names.step(Operation::probabilities, tile));
+  visitor.drop(lse);
+  visitor.create(grad_score);
+  for_each_chunk(names.value_features(), plan.product(Product::backward_columns).features, [&](Range features) {
+    const Block grad_output = names.rows(Operand::grad_output, features, tile);
+    visitor.load(grad_output);
+    visitor.compute(names.step(Operation::grad_probabilities, tile, features));
+    visitor.compute(names.step(Operation::grad_value, tile, features));
+    visitor.drop(grad_output);
+  });
+  visitor.load(delta);
+  visitor.compute(names.step(Operation::grad_scores, tile));
+  visitor.drop(delta);
+  visitor.compute(names.step(Operation::grad_key, tile, names.features()));
+  for (const Block& block : {query, score, grad_score}) visitor.drop(block);
+}
+
+void two_pass_column_panel(const PlanData& plan, const Head& group, std::int64_t column_panel, WalkVisitor& visitor) {
+  const Range keys = plan.column_range(Product::backward_columns, column_panel);
+  const TileNames columns(plan, group, {});
+  const Block key = columns.keys(Operand::key, keys, columns.features());
+  const Block value = columns.keys(Operand::value, keys, columns.value_features());
+  const Block grad_key = columns.keys(Operand::grad_key, keys, columns.features());
+  const Block grad_value = columns.keys(Operand::grad_value, keys, columns.value_features());
+  visitor.load(key);
+  visitor.load(value);
+  visitor.create(grad_key);
+  visitor.create(grad_value);
+  for (std::int64_t member = 0; member < plan.heads_per_group(); ++member) {
+    const Head head{group.batch, group.query + member, group.key_value};
+    const TileList& list = plan.tiles(Product::backward_columns, head);
+    for (const TileList::Reference& reference : list.column(column_panel)) {
+      const TileNames names(plan, head, plan.row_range(Product::backward_columns, reference.row_panel));
+      column_tile(plan, names, list.tiles[static_cast<std::size_t>(reference.tile)], visitor);
+    }
+  }
+  visitor.store(grad_key);
+  visitor.store(grad_value);
+  for (const Block& block : {key, value, grad_key, grad_value}) visitor.drop(block);
+}
+
+void backward_in_one_pass(const PlanData& plan, BackwardTasks tasks, const PhaseConsumer& consume) {
+  consume_row_panels(plan, Product::backward_rows, "delta", consume,
+                     [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
+                       walk_delta(TileNames(plan, head, plan.row_range(Product::backward_rows, panel)), visitor);
+                     });
+  consume_column_panels(plan, Product::backward_rows, "zero", consume,
+                        [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
+                          zero_column_panel(plan, head, panel, visitor);
+                        });
+  if (tasks == BackwardTasks::heads) {
+    backward_by_heads(plan, consume);
+  } else {
+    backward_by_chunks(plan, consume);
+  }
+}
+
+void backward_in_two_passes(const PlanData& plan, const PhaseConsumer& consume) {
+  consume_row_panels(plan, Product::backward_rows, "rows", consume,
+                     [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
+                       two_pass_row_panel(plan, head, panel, visitor);
+                     });
+  consume_column_panels(plan, Product::backward_columns, "columns", consume,
+                        [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
+                          two_pass_column_panel(plan, head, panel, visitor);
+                        });
 }
 
 }  // namespace
 
 void recompute_forward(const PlanData& plan, const PhaseConsumer& consume) {
-  consume_row_panels(plan, "rows", consume, forward_row_panel);
+  consume_row_panels(plan, Product::forward, "rows", consume,
+                     [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
+                       forward_row_panel(plan, head, panel, visitor);
+                     });
 }
 
 void recompute_backward(const PlanData& plan, BackwardTasks tasks, const PhaseConsumer& consume) {
-  const std::int64_t panels = plan.column_panels();
-  const std::int64_t heads = plan.problem.key_value_heads;
-  consume_row_panels(plan, "delta", consume, delta_row_panel);
-  consume({"zero", plan.problem.batch * heads * panels, [&](std::int64_t task, WalkVisitor& visitor) {
-             const std::int64_t key_value = task / panels % heads;
-             zero_column_panel(plan, {task / panels / heads, key_value * plan.heads_per_group(), key_value},
-                               task % panels, visitor);
-           }});
-  if (tasks == BackwardTasks::heads) {
-    backward_by_heads(plan, consume);
+  if (plan.backward_passes == BackwardPasses::two) {
+    backward_in_two_passes(plan, consume);
   } else {
-    backward_by_chunks(plan, consume);
+    backward_in_one_pass(plan, tasks, consume);
   }
 }
 

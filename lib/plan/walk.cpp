@@ -12,7 +12,6 @@ std::string_view to_string(Operand operand) noexcept {
     case Operand::row_maximum: return "row_maximum";
     case Operand::row_sum: return "row_sum";
     case Operand::grad_output: return "grad_output";
-    case Operand::grad_lse: return "grad_lse";
     case Operand::delta: return "delta";
     case Operand::grad_query: return "grad_query";
     case Operand::grad_key: return "grad_key";
@@ -27,8 +26,10 @@ std::string_view to_string(Operation operation) noexcept {
   switch (operation) {
     case Operation::scores: return "scores";
     case Operation::online_softmax: return "online_softmax";
+    case Operation::row_statistics: return "row_statistics";
     case Operation::accumulate_output: return "accumulate_output";
     case Operation::finish_output: return "finish_output";
+    case Operation::finish_lse: return "finish_lse";
     case Operation::delta: return "delta";
     case Operation::probabilities: return "probabilities";
     case Operation::grad_probabilities: return "grad_probabilities";

@@ -39,15 +39,14 @@ enum class Operand : std::uint8_t {
   row_maximum,  ///< of the scores met so far
   row_sum,      ///< of exp(score - row_maximum) met so far
   grad_output,
-  grad_lse,
-  delta,  ///< <grad_output, output> - grad_lse
+  delta,  ///< <grad_output, output> - grad_lse; an optional grad_lse is not counted
   grad_query,
   grad_key,
   grad_value,
   score,  ///< on the pattern; becomes the probability in place
   grad_score,
 };
-inline constexpr std::size_t kOperandCount = 15;
+inline constexpr std::size_t kOperandCount = 14;
 std::string_view to_string(Operand operand) noexcept;
 
 /// Whether an operand holds one value a pair, rather than one a token and feature.
@@ -61,6 +60,7 @@ struct Block {
   Head head;
   Range rows;
   Range columns;
+  std::int64_t tokens = 0;          ///< how many of the rows are moved; the others have no pair
   std::int64_t pairs = 0;           ///< of a pair operand: how many values the rectangle holds
   TileKind kind = TileKind::empty;  ///< of a pair operand
   std::int64_t stored_at = 0;       ///< of a pair operand in slow memory: offset in the pass's store of pair values
@@ -68,19 +68,21 @@ struct Block {
 
 /// How many words of the model a block occupies.
 inline std::int64_t words(const Block& block) noexcept {
-  return is_pair_operand(block.operand) ? block.pairs : block.rows.size() * block.columns.size();
+  return is_pair_operand(block.operand) ? block.pairs : block.tokens * block.columns.size();
 }
 
 /// What a step of a walk computes; every operand it names is in fast memory. I are the tile's queries, J its keys, F
 /// the features of the chunk.
 enum class Operation : std::uint8_t {
-  scores,              ///< S[I,J] = scale Q[I,F] K[J,F]^T
+  scores,              ///< S[I,J] += scale Q[I,F] K[J,F]^T
   online_softmax,      ///< row_maximum, row_sum and output[I] rescaled; S[I,J] becomes exp(S - row_maximum)
+  row_statistics,      ///< row_maximum and row_sum; S stays
   accumulate_output,   ///< O[I,F] += P[I,J] V[J,F]
   finish_output,       ///< O[I] /= row_sum; lse[I] = row_maximum + log row_sum
+  finish_lse,          ///< lse[I] = row_maximum + log row_sum
   delta,               ///< delta[I] = <dO[I], O[I]> - dlse[I]
   probabilities,       ///< S[I,J] becomes P = exp(S - lse)
-  grad_probabilities,  ///< grad_score[I,J] = dP = dO[I,F] V[J,F]^T
+  grad_probabilities,  ///< grad_score[I,J] += dP = dO[I,F] V[J,F]^T
   grad_scores,         ///< grad_score[I,J] becomes dS = P (dP - delta)
   grad_query,          ///< dQ[I,F] += scale dS[I,J] K[J,F]
   grad_key,            ///< dK[J,F] += scale dS[I,J]^T Q[I,F]
@@ -98,6 +100,13 @@ struct Step {
   TileKind kind = TileKind::empty;
 };
 
+/// Which way a streamed block goes.
+enum class Stream : std::uint8_t {
+  in,      ///< read
+  out,     ///< written
+  in_out,  ///< read and written back
+};
+
 class WalkVisitor {
  public:
   WalkVisitor() = default;
@@ -107,8 +116,11 @@ class WalkVisitor {
 
   /// Copies a block from slow to fast memory.
   virtual void load(const Block& block) = 0;
-  /// Makes room for a block in fast memory; its values are 0 (row_maximum: -infinity).
+  /// Makes room for a block in fast memory; its values are 0 (row_maximum: -infinity). Of scores, nothing yet: the
+  /// first chunk of features sets them.
   virtual void create(const Block& block) = 0;
+  /// Lets a block pass through `window` words of fast memory during the steps that follow, until it is dropped.
+  virtual void stream(const Block& block, std::int64_t window, Stream direction) = 0;
   virtual void compute(const Step& step) = 0;
   /// Copies a block from fast to slow memory; it stays in fast memory until dropped.
   virtual void store(const Block& block) = 0;

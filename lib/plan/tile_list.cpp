@@ -1,0 +1,188 @@
+#include "plan/tile_list.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/checked.hpp"
+#include "pattern/tile_classifier.hpp"
+
+namespace cobble::detail {
+namespace {
+
+/// Cuts row panel after row panel; its buffers are reused.
+class TileCutter {
+ public:
+  TileCutter(const Pattern& pattern, const TileCut& cut)
+      : pattern_(pattern), cut_(cut), classifier_(pattern.columns(), std::max<std::int64_t>(cut.column_panel, 1)) {}
+
+  void append(Range rows, std::vector<PlanTile>& tiles) {
+    const std::size_t first = tiles.size();
+    if (cut_.most_pairs > 0) {
+      gather_runs(rows);
+      append_by_pairs(tiles);
+    } else {
+      append_by_panels(rows, tiles);
+      if (cut_.counts_touched) {
+        gather_runs(rows);
+        count_touched_columns(std::span(tiles).subspan(first));
+      }
+    }
+    const std::span<PlanTile> added = std::span(tiles).subspan(first);
+    if (cut_.counts_touched) {
+      count_touched_rows(added);
+    } else {
+      for (PlanTile& tile : added) {
+        tile.touched_rows = static_cast<std::int32_t>(rows.size());
+        tile.touched_columns = tile.column_end - tile.column_begin;
+      }
+    }
+    for (PlanTile& tile : added) {
+      const bool full = tile.pairs == rows.size() * tile.columns().size();
+      tile.kind = full ? TileKind::full : TileKind::partial;
+    }
+  }
+
+ private:
+  void gather_runs(Range rows) {
+    runs_.clear();
+    row_first_.assign(1, 0);
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+      pattern_.append_runs(row, 0, pattern_.columns(), runs_);
+      row_first_.push_back(runs_.size());
+    }
+  }
+
+  void append_by_panels(Range rows, std::vector<PlanTile>& tiles) {
+    classifier_.classify(pattern_.node(), rows.begin, rows.end, pattern_tiles_);
+    for (const PatternTile& tile : pattern_tiles_) {
+      const std::int64_t begin = tile.column_panel * cut_.column_panel;
+      const std::int64_t end = std::min(begin + cut_.column_panel, pattern_.columns());
+      PlanTile& added = tiles.emplace_back();
+      added.column_begin = static_cast<std::int32_t>(begin);
+      added.column_end = static_cast<std::int32_t>(end);
+      added.pairs = tile.pairs;
+    }
+  }
+
+  /// Calls visit(begin, end, height) for each maximal run of columns in each of which `height` > 0 runs stand.
+  template <class Visit>
+  void sweep_columns(Visit&& visit) {
+    events_.clear();
+    for (const ColumnRun& run : runs_) {
+      events_.emplace_back(run.begin, 1);
+      events_.emplace_back(run.end, -1);
+    }
+    std::sort(events_.begin(), events_.end());
+    std::int64_t height = 0;
+    std::int32_t from = 0;
+    for (const auto& [column, change] : events_) {
+      if (column > from && height > 0) visit(from, column, height);
+      from = column;
+      height += change;
+    }
+  }
+
+  void append_by_pairs(std::vector<PlanTile>& tiles) {
+    const std::size_t first = tiles.size();
+    sweep_columns([&](std::int32_t begin, std::int32_t end, std::int64_t height) {
+      while (begin < end) {
+        const bool open = tiles.size() > first;
+        std::int64_t room = open ? (cut_.most_pairs - tiles.back().pairs) / height : 0;
+        if (open) room = std::min(room, tiles.back().column_begin + cut_.column_panel - begin);
+        if (room <= 0) {
+          tiles.emplace_back().column_begin = begin;
+          room = std::min(cut_.most_pairs / height, cut_.column_panel);
+        }
+        const auto taken = static_cast<std::int32_t>(std::min<std::int64_t>(room, end - begin));
+        PlanTile& tile = tiles.back();
+        begin += taken;
+        tile.column_end = begin;
+        tile.pairs += height * taken;
+        tile.touched_columns += taken;
+      }
+    });
+  }
+
+  void count_touched_columns(std::span<PlanTile> tiles) {
+    auto tile = tiles.begin();
+    sweep_columns([&](std::int32_t begin, std::int32_t end, std::int64_t) {
+      while (tile->column_end <= begin) ++tile;
+      for (auto reached = tile; begin < end; ++reached) {
+        const std::int32_t until = std::min(end, reached->column_end);
+        reached->touched_columns += until - begin;
+        begin = until;
+        if (begin == reached->column_end) tile = reached;
+      }
+    });
+  }
+
+  void count_touched_rows(std::span<PlanTile> tiles) {
+    for (std::size_t row = 0; row + 1 < row_first_.size(); ++row) {
+      auto next = tiles.begin();  // the first tile that this row has not been counted in
+      for (std::size_t index = row_first_[row]; index < row_first_[row + 1]; ++index) {
+        const ColumnRun run = runs_[index];
+        next =
+            std::partition_point(next, tiles.end(), [&](const PlanTile& tile) { return tile.column_end <= run.begin; });
+        for (; next != tiles.end() && next->column_begin < run.end; ++next) ++next->touched_rows;
+      }
+    }
+  }
+
+  const Pattern& pattern_;
+  const TileCut& cut_;
+  TileClassifier classifier_;
+  std::vector<PatternTile> pattern_tiles_;
+  std::vector<ColumnRun> runs_;
+  std::vector<std::size_t> row_first_;
+  std::vector<std::pair<std::int32_t, std::int32_t>> events_;
+};
+
+/// Lists the tiles by column panel, with a counting pass.
+void list_by_columns(const TileCut& cut, std::int64_t columns, TileList& list) {
+  const std::int64_t panels = divide_up(columns, cut.column_panel);
+  const auto panel_of = [&](const PlanTile& tile) {
+    return static_cast<std::size_t>(tile.column_begin / cut.column_panel);
+  };
+  list.column_offsets.assign(static_cast<std::size_t>(panels) + 1, 0);
+  for (const PlanTile& tile : list.tiles) ++list.column_offsets[panel_of(tile) + 1];
+  for (std::size_t panel = 1; panel < list.column_offsets.size(); ++panel) {
+    list.column_offsets[panel] += list.column_offsets[panel - 1];
+  }
+  std::vector<std::int64_t> next(list.column_offsets.begin(), list.column_offsets.end());
+  list.by_column.resize(list.tiles.size());
+  const auto row_panels = static_cast<std::int64_t>(list.row_offsets.size()) - 1;
+  for (std::int64_t row_panel = 0; row_panel < row_panels; ++row_panel) {
+    const std::int64_t end = list.row_offsets[static_cast<std::size_t>(row_panel) + 1];
+    for (std::int64_t tile = list.row_offsets[static_cast<std::size_t>(row_panel)]; tile < end; ++tile) {
+      const std::size_t panel = panel_of(list.tiles[static_cast<std::size_t>(tile)]);
+      list.by_column[static_cast<std::size_t>(next[panel]++)] = {row_panel, tile};
+    }
+  }
+}
+
+}  // namespace
+
+std::int64_t TileList::memory_bytes() const noexcept {
+  const std::size_t bytes = sizeof(TileList) +
+                            (row_offsets.capacity() + column_offsets.capacity()) * sizeof(std::int64_t) +
+                            tiles.capacity() * sizeof(PlanTile) + by_column.capacity() * sizeof(Reference);
+  return static_cast<std::int64_t>(bytes);
+}
+
+TileList cut_tiles(const Pattern& pattern, const TileCut& cut) {
+  TileList list;
+  TileCutter cutter(pattern, cut);
+  const std::int64_t panels = divide_up(pattern.rows(), cut.row_panel);
+  list.row_offsets.reserve(static_cast<std::size_t>(panels) + 1);
+  list.row_offsets.push_back(0);
+  for (std::int64_t panel = 0; panel < panels; ++panel) {
+    const std::int64_t begin = panel * cut.row_panel;
+    cutter.append({begin, std::min(begin + cut.row_panel, pattern.rows())}, list.tiles);
+    list.row_offsets.push_back(static_cast<std::int64_t>(list.tiles.size()));
+  }
+  list.tiles.shrink_to_fit();
+  if (cut.by_columns) list_by_columns(cut, pattern.columns(), list);
+  return list;
+}
+
+}  // namespace cobble::detail

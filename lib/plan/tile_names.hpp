@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "plan/plan_data.hpp"
+
+namespace cobble::detail {
+
+/// Names the blocks and steps of one head's walk over a panel of rows, a panel of columns, or a tile.
+class TileNames {
+ public:
+  TileNames(const PlanData& plan, const Head& head, Range rows) : plan_(plan), head_(head), rows_(rows) {}
+
+  Range features() const { return {0, plan_.problem.head_dim}; }
+  Range value_features() const { return {0, plan_.problem.value_dim}; }
+
+  /// A block of the panel's rows: whole, or some of their features, or those rows alone that have a pair in a tile.
+  Block rows(Operand operand, Range features) const { return {operand, head_, rows_, features, rows_.size()}; }
+  Block rows(Operand operand, Range features, const PlanTile& tile) const {
+    return {operand, head_, rows_, features, tile.touched_rows};
+  }
+  /// One value a row.
+  Block statistic(Operand operand) const { return rows(operand, {0, 1}); }
+  Block statistic(Operand operand, const PlanTile& tile) const { return rows(operand, {0, 1}, tile); }
+  /// A block of keys.
+  Block keys(Operand operand, Range keys, Range features) const {
+    return {operand, head_, keys, features, keys.size()};
+  }
+  Block keys(Operand operand, const PlanTile& tile, Range features) const {
+    return {operand, head_, tile.columns(), features, tile.touched_columns};
+  }
+  Block pairs(Operand operand, const PlanTile& tile, std::int64_t stored_at = 0) const {
+    return {operand, head_, rows_, tile.columns(), 0, tile.pairs, tile.kind, stored_at};
+  }
+
+  Step step(Operation operation, const PlanTile& tile, Range features) const {
+    return {operation, head_, rows_, tile.columns(), features, tile.pairs, tile.kind};
+  }
+  /// A step on the pairs of a tile, or on rows, that concerns no features.
+  Step step(Operation operation, const PlanTile& tile) const { return step(operation, tile, {}); }
+  Step step(Operation operation) const { return {operation, head_, rows_, {}, {}, 0, TileKind::empty}; }
+
+ private:
+  const PlanData& plan_;
+  Head head_;
+  Range rows_;
+};
+
+/// Calls visit(chunk) for `features` cut into chunks of `width`.
+template <class Visit>
+void for_each_chunk(Range features, std::int64_t width, Visit&& visit) {
+  for (std::int64_t begin = features.begin; begin < features.end; begin += width) {
+    visit(Range{begin, std::min(begin + width, features.end)});
+  }
+}
+
+/// delta of a panel of rows, stored.
+inline void walk_delta(const TileNames& names, WalkVisitor& visitor) {
+  const Block delta = names.statistic(Operand::delta);
+  const Block output = names.rows(Operand::output, names.value_features());
+  const Block grad_output = names.rows(Operand::grad_output, names.value_features());
+  visitor.create(delta);
+  visitor.stream(output, 1, Stream::in);
+  visitor.stream(grad_output, 1, Stream::in);
+  visitor.compute(names.step(Operation::delta));
+  visitor.drop(output);
+  visitor.drop(grad_output);
+  visitor.store(delta);
+  visitor.drop(delta);
+}
+
+/// A phase over the row panels of a product, of all query heads. walk(head, row_panel, visitor).
+template <class Walk>
+void consume_row_panels(const PlanData& plan, Product product, std::string_view name, const PhaseConsumer& consume,
+                        Walk walk) {
+  const std::int64_t panels = plan.row_panels(product);
+  const std::int64_t heads = plan.problem.query_heads;
+  consume({name, plan.problem.batch * heads * panels, [&plan, panels, heads, walk](std::int64_t task, WalkVisitor& v) {
+             const std::int64_t query = task / panels % heads;
+             walk(Head{task / panels / heads, query, query / plan.heads_per_group()}, task % panels, v);
+           }});
+}
+
+/// A phase over the column panels of a product, of all key/value heads. walk(head, column_panel, visitor); the head's
+/// query is the first of its group.
+template <class Walk>
+void consume_column_panels(const PlanData& plan, Product product, std::string_view name, const PhaseConsumer& consume,
+                           Walk walk) {
+  const std::int64_t panels = plan.column_panels(product);
+  const std::int64_t heads = plan.problem.key_value_heads;
+  consume({name, plan.problem.batch * heads * panels, [&plan, panels, heads, walk](std::int64_t task, WalkVisitor& v) {
+             const std::int64_t key_value = task / panels % heads;
+             walk(Head{task / panels / heads, key_value * plan.heads_per_group(), key_value}, task % panels, v);
+           }});
+}
+
+}  // namespace cobble::detail
