@@ -44,7 +44,7 @@ struct ReadReport {
   std::int64_t stored_entries = 0;  ///< entries the pattern has as stored, symmetry expanded, duplicates counted
   std::int64_t zeros_dropped = 0;   ///< of them
   std::int64_t duplicates_merged = 0;
-  bool sorted_rows = false;  ///< in some row the columns did not increase in the file's order
+  bool sorted_rows = false;  ///< the columns of some row had to be sorted
   bool expanded_symmetry = false;
   std::int64_t empty_rows = 0;
 };

@@ -25,8 +25,8 @@ class BodyReader {
   void find_entry(std::int64_t number);
   std::int32_t read_index(const char* expected, std::int64_t size);
   double read_value();
-  void require_one_triangle(std::int64_t row, std::int64_t column, const TextCursor& at_entry);
-  void require_zero_if_skew_diagonal(std::int64_t row, std::int64_t column, double value, const TextCursor& at_entry);
+  void require_one_triangle(std::int64_t row, std::int64_t column, const char* at_entry);
+  void require_zero_if_skew_diagonal(std::int64_t row, std::int64_t column, double value, const char* at_entry);
   void expect_file_end();
   void append(std::int64_t row, std::int64_t column, double value);
   void mirror();
@@ -49,10 +49,11 @@ void BodyReader::find_entry(std::int64_t number) {
 
 std::int32_t BodyReader::read_index(const char* expected, std::int64_t size) {
   cursor_.skip_blanks();
-  const TextCursor at_index = cursor_;
+  const char* first = cursor_.position();
   const std::int64_t index = cursor_.read_integer(expected);
   if (index < 1 || index > size) {
-    at_index.fail("found " + std::to_string(index) + ", expected " + expected + " from 1 to " + std::to_string(size));
+    cursor_.fail_at(first,
+                    "found " + std::to_string(index) + ", expected " + expected + " from 1 to " + std::to_string(size));
   }
   return static_cast<std::int32_t>(index - 1);
 }
@@ -70,22 +71,24 @@ double BodyReader::read_value() {
   return real != 0 || imaginary != 0 ? 1 : 0;
 }
 
-void BodyReader::require_one_triangle(std::int64_t row, std::int64_t column, const TextCursor& at_entry) {
+void BodyReader::require_one_triangle(std::int64_t row, std::int64_t column, const char* at_entry) {
   has_lower_ = has_lower_ || row > column;
   has_upper_ = has_upper_ || row < column;
   // Expanding both would count each pair twice and double its value.
   if (has_lower_ && has_upper_) {
-    at_entry.fail("found entry (" + std::to_string(row + 1) + ", " + std::to_string(column + 1) +
-                  ") on the other side of the diagonal than those before, expected one triangle as the matrix is not"
-                  " general");
+    cursor_.fail_at(
+        at_entry,
+        "found entry (" + std::to_string(row + 1) + ", " + std::to_string(column + 1) +
+            ") on the other side of the diagonal than those before, expected one triangle as the matrix is not"
+            " general");
   }
 }
 
 void BodyReader::require_zero_if_skew_diagonal(std::int64_t row, std::int64_t column, double value,
-                                               const TextCursor& at_entry) {
+                                               const char* at_entry) {
   if (header_.symmetry == Header::Symmetry::skew_symmetric && row == column && value != 0) {
-    at_entry.fail("found entry (" + std::to_string(row + 1) + ", " + std::to_string(column + 1) +
-                  ") on the diagonal of a skew-symmetric matrix, expected none or a zero there");
+    cursor_.fail_at(at_entry, "found entry (" + std::to_string(row + 1) + ", " + std::to_string(column + 1) +
+                                  ") on the diagonal of a skew-symmetric matrix, expected none or a zero there");
   }
 }
 
@@ -111,7 +114,7 @@ void BodyReader::read_coordinates() {
   if (keeps_values()) entries.values.reserve(most);
   for (std::int64_t number = 0; number < header_.entries; ++number) {
     find_entry(number);
-    const TextCursor at_entry = cursor_;
+    const char* at_entry = cursor_.position();
     const std::int32_t row = read_index("a row index", header_.rows);
     const std::int32_t column = read_index("a column index", header_.columns);
     const double value = read_value();

@@ -21,14 +21,6 @@ std::string quoted(std::string_view word) {
   return shown + "'";
 }
 
-void TextCursor::skip_blank_and_comment_lines() noexcept {
-  while (true) {
-    skip_separators(' ');
-    if (at_end() || *position_ != '%') return;
-    position_ = std::find(position_, end_, '\n');
-  }
-}
-
 std::string_view TextCursor::read_word() noexcept {
   const char* first = position_;
   while (!at_line_end() && !is_blank(*position_)) ++position_;
@@ -52,7 +44,7 @@ Number TextCursor::read_number(const char* expected, const char* type, char sepa
   return value;
 }
 
-std::int64_t TextCursor::read_integer(const char* expected, char separator) {
+std::int64_t TextCursor::read_any_integer(const char* expected, char separator) {
   return read_number<std::int64_t>(expected, "64 bits", separator);
 }
 
@@ -62,12 +54,6 @@ std::uint64_t TextCursor::read_unsigned(const char* expected) {
 
 double TextCursor::read_real(const char* expected) { return read_number<double>(expected, "a double", ' '); }
 
-void TextCursor::expect_line_end(const char* expected) {
-  skip_blanks();
-  if (!at_line_end()) fail_expected(expected);
-  if (!at_end()) ++position_;
-}
-
 void TextCursor::fail_at(const char* position, const std::string& message) const {
   const std::int64_t line = 1 + std::count(begin_, position, '\n');
   const char* line_begin = position;
@@ -75,11 +61,11 @@ void TextCursor::fail_at(const char* position, const std::string& message) const
   throw FileError(ErrorCode::file_format, path_, line, position - line_begin + 1, message);
 }
 
-void TextCursor::fail_expected(const std::string& expected) const {
+void TextCursor::fail_expected(std::string_view expected) const {
   const std::string found = at_end()        ? "the end of the file"
                             : at_line_end() ? "the end of the line"
                                             : quoted(TextCursor(*this).read_word());
-  fail("found " + found + ", expected " + expected);
+  fail("found " + found + ", expected " + std::string(expected));
 }
 
 }  // namespace cobble::detail

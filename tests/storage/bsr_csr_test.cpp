@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "cobble/convert.hpp"
@@ -13,19 +12,18 @@ using cobble::test::error_of;
 
 TEST_CASE_TEMPLATE("CSR survives the way to BSR and back for any block size", T, float, double) {
   test::Random random(3);
-  for (const auto& [rows, columns] : {std::pair{0, 0}, {0, 9}, {9, 0}, {1, 1}, {16, 64}, {17, 65}, {70, 131}}) {
+  for (const test::Size size : {test::Size{0, 0}, {0, 9}, {9, 0}, {1, 1}, {16, 64}, {17, 65}, {70, 131}}) {
     for (const double density : {0.0, 0.02, 0.6, 1.0}) {
-      const auto matrix = test::random_csr<T>(random, rows, columns, density, density == 0.6 ? 3 : 0);
-      for (const auto& [block_rows, block_columns] :
-           {std::pair{1, 1}, {3, 5}, {5, 3}, {16, 16}, {64, 64}, {1, 128}, {100, 1}, {200, 200}}) {
-        INFO(rows << " x " << columns << ", density " << density << ", blocks of " << block_rows << " x "
-                  << block_columns);
-        const BsrMatrix<T> blocks = to_bsr(matrix, block_rows, block_columns);
+      const auto matrix = test::random_csr<T>(random, size.rows, size.columns, density, density == 0.6 ? 3 : 0);
+      for (const test::Size block :
+           {test::Size{1, 1}, {3, 5}, {5, 3}, {16, 16}, {64, 64}, {1, 128}, {100, 1}, {200, 200}}) {
+        INFO(test::to_string(size) << ", density " << density << ", blocks of " << test::to_string(block));
+        const BsrMatrix<T> blocks = to_bsr(matrix, block.rows, block.columns);
         REQUIRE(error_of([&] { validate(blocks); }) == "no error");
-        REQUIRE(blocks.block_rows == block_rows);
-        REQUIRE(blocks.block_columns == block_columns);
+        REQUIRE(blocks.block_rows == block.rows);
+        REQUIRE(blocks.block_columns == block.columns);
         REQUIRE(to_csr(blocks) == matrix);
-        REQUIRE(to_bsr(static_cast<const CsrPattern&>(matrix), block_rows, block_columns) ==
+        REQUIRE(to_bsr(static_cast<const CsrPattern&>(matrix), block.rows, block.columns) ==
                 static_cast<const BsrPattern&>(blocks));
         REQUIRE(to_csr(static_cast<const BsrPattern&>(blocks)) == static_cast<const CsrPattern&>(matrix));
         if (density == 1.0) REQUIRE(blocks.bits.empty());

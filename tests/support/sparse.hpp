@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cobble/csr.hpp"
@@ -10,6 +11,14 @@
 // Sparse matrices and their plain dense counterparts.
 
 namespace cobble::test {
+
+/// Rows x columns, of a matrix or a block.
+struct Size {
+  std::int32_t rows;
+  std::int32_t columns;
+};
+
+inline std::string to_string(Size size) { return std::to_string(size.rows) + " x " + std::to_string(size.columns); }
 
 /// Each pair with probability `density`, values in [1, 2); `empty_rows` of each 4 rows are left empty.
 template <class T>
