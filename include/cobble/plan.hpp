@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cobble/model.hpp"
 #include "cobble/pattern_grid.hpp"
@@ -38,12 +39,36 @@ enum class BackwardPasses {
 };
 std::string_view to_string(BackwardPasses passes) noexcept;
 
+/// Where tile sizes come from.
+enum class TileSizes {
+  hardware,  ///< panels that registers, vectors and cache lines like, within fast memory; the fastest candidate wins
+  model      ///< the model's own sizes, to the word; the candidate with the least traffic wins
+};
+
 struct PlanOptions {
   Schedule schedule = Schedule::automatic;
+  BackwardPasses backward_passes = BackwardPasses::automatic;
+  TileSizes tile_sizes = TileSizes::hardware;
   std::int64_t fast_memory_bytes = 0;  ///< 0: COBBLE_FAST_MEMORY, or half of one core's L2
   std::int64_t element_bytes = 4;      ///< of the compute type: fast memory in words = bytes / element_bytes
-  std::int64_t row_panel = 0;          ///< 0: chosen; otherwise rows of a panel
-  std::int64_t column_panel = 0;       ///< 0: chosen; otherwise columns of a panel
+  std::int64_t row_panel = 0;          ///< of recompute; 0: chosen; otherwise rows of a panel
+  std::int64_t column_panel = 0;       ///< of recompute; 0: chosen; otherwise columns of a panel
+};
+
+/// What the planner considered, and what it expected.
+struct PlanCandidate {
+  std::string name;  ///< e.g. "recompute, tiles of 64 x 64, one pass backward"
+  Schedule schedule = Schedule::recompute;
+  BackwardPasses backward_passes = BackwardPasses::one;  ///< of recompute
+  std::int64_t row_panel = 0;
+  std::int64_t column_panel = 0;
+  std::int64_t feature_chunk = 0;
+  std::int64_t forward_words = 0;  ///< moved by the walk, all heads; exact for this pattern
+  std::int64_t backward_words = 0;
+  double forward_formula_words = 0;  ///< the model's worst case for as many pairs, all heads
+  double backward_formula_words = 0;
+  double seconds = 0;  ///< of forward and backward on one thread, by the cost model
+  bool chosen = false;
 };
 
 namespace detail {
@@ -74,6 +99,10 @@ class Plan {
   /// An upper bound of what forward and backward need beyond their tensors, on `threads` threads, with elements of
   /// `element_bytes`.
   std::int64_t workspace_bytes(std::int64_t threads, std::int64_t element_bytes) const noexcept;
+  /// Every candidate of the regime (or of the schedule that was asked for), the chosen one among them.
+  const std::vector<PlanCandidate>& candidates() const noexcept;
+  /// The candidates and the choice in a few lines.
+  std::string describe() const;
   /// The plan's own memory.
   std::int64_t memory_bytes() const noexcept;
 

@@ -1,7 +1,7 @@
 #include "attention/run_phases.hpp"
 #include "attention/validate.hpp"
 #include "cobble/attention.hpp"
-#include "plan/recompute.hpp"
+#include "plan/schedules.hpp"
 
 namespace cobble {
 namespace {
@@ -20,7 +20,7 @@ void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const 
   detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
   detail::ScratchPool& pool = workspace.pool();
   const detail::BackwardTasks tasks = choose_tasks(plan.problem());
-  const bool keeps_pairs = tasks == detail::BackwardTasks::chunks;
+  const bool keeps_pairs = plan.schedule() == Schedule::materialize || tasks == detail::BackwardTasks::chunks;
   const std::int64_t pair_values = keeps_pairs ? detail::pair_store_values(plan.data()) : 0;
   const TensorShape lse_shape = detail::lse_shape(plan);
   detail::ScratchPool::Lease delta = pool.lend<T>(lse_shape.size());
@@ -39,8 +39,8 @@ void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const 
                                           .grad_value = gradients.value,
                                           .score_store = keeps_pairs ? scores.as<T>() : nullptr,
                                           .grad_score_store = keeps_pairs ? grad_scores.as<T>() : nullptr};
-  detail::recompute_backward(plan.data(), tasks,
-                             [&](const detail::Phase& phase) { detail::run_phase(plan.data(), tensors, pool, phase); });
+  detail::backward_phases(plan.data(), tasks,
+                          [&](const detail::Phase& phase) { detail::run_phase(plan.data(), tensors, pool, phase); });
 }
 
 template <class T>

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "pattern/pattern_node.hpp"
+
 namespace cobble::detail {
 namespace {
 
@@ -22,18 +24,10 @@ void write_column(const T* from, const TensorView<T>& tensor, const Head& head, 
 }
 
 template <class T>
-void write_rows(const T* from, std::int64_t stride, const TensorView<T>& tensor, const Head& head, Range rows) {
-  for (std::int64_t i = 0; i < rows.size(); ++i) {
-    T* to = tensor.row(head.batch, head.query, rows.begin + i);
-    for (std::int64_t f = 0; f < tensor.shape().features; ++f) to[f * tensor.strides().features] = from[i * stride + f];
-  }
-}
-
-template <class T>
-void zero_rows(const TensorView<T>& tensor, const Head& head, Range rows) {
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    T* to = tensor.row(head.batch, head.key_value, row);
-    for (std::int64_t f = 0; f < tensor.shape().features; ++f) to[f * tensor.strides().features] = T{0};
+void zero_keys(const TensorView<T>& tensor, const Block& block) {
+  for (std::int64_t row = block.rows.begin; row < block.rows.end; ++row) {
+    T* const to = tensor.row(block.head.batch, block.head.key_value, row);
+    for (std::int64_t f = block.columns.begin; f < block.columns.end; ++f) to[f * tensor.strides().features] = T{0};
   }
 }
 
@@ -52,7 +46,8 @@ Executor<T>::Executor(const PlanData& plan, const PassTensors<T>& tensors, T* sc
     : plan_(plan),
       tensors_(tensors),
       kernels_(kernels::tile_kernels<T>()),
-      scale_(static_cast<T>(*plan.problem.scale)) {
+      scale_(static_cast<T>(*plan.problem.scale)),
+      materialized_(plan.schedule == Schedule::materialize) {
   const ScratchSizes sizes = scratch_sizes(plan);
   const auto take = [&scratch](std::int64_t size) {
     T* const begin = scratch;
@@ -73,44 +68,78 @@ Executor<T>::Executor(const PlanData& plan, const PassTensors<T>& tensors, T* sc
   scratch_.delta = take(sizes.row_panel);
   scratch_.score = take(sizes.tile);
   scratch_.grad_score = take(sizes.tile);
+  output_ = {scratch_.output, {}};
+  grad_query_ = {scratch_.grad_query, {}};
 }
 
 template <class T>
 void Executor<T>::set_tile(const Block& block) {
-  runs_.assign(plan_.patterns.at(block.head.batch, block.head.query), block.rows, block.columns, block.pairs,
-               block.kind);
-  score_ = tensors_.score_store != nullptr ? tensors_.score_store + block.stored_at : scratch_.score;
-  grad_score_ = tensors_.score_store != nullptr ? tensors_.grad_score_store + block.stored_at : scratch_.grad_score;
+  const Pattern& pattern = plan_.patterns.at(block.head.batch, block.head.query);
+  runs_.assign(pattern, block.rows, block.columns, block.pairs, block.kind);
+  const bool in_store = tensors_.score_store != nullptr && !materialized_;
+  score_ = in_store ? tensors_.score_store + block.stored_at : scratch_.score;
+  grad_score_ = in_store ? tensors_.grad_score_store + block.stored_at : scratch_.grad_score;
+}
+
+template <class T>
+void Executor<T>::copy_pairs(const Block& block, T* tile, T* store, bool to_store) {
+  const std::vector<std::int64_t>& offsets = plan_.pair_offsets[plan_.pattern_index(block.head)];
+  const PatternNode& node = plan_.patterns.at(block.head.batch, block.head.query).node();
+  for (std::int64_t i = 0; i < runs_.rows(); ++i) {
+    if (!to_store) clear_gaps(i, tile);
+    if (runs_.row(i).empty()) continue;
+    const std::int64_t row = block.rows.begin + i;
+    T* stored = store + offsets[static_cast<std::size_t>(row)] +
+                node.pairs_before(static_cast<std::int32_t>(row), static_cast<std::int32_t>(block.columns.begin));
+    for (const TileRuns::Run& run : runs_.row(i)) {
+      T* const values = tile + run.at;
+      if (to_store) {
+        std::copy_n(values, run.size, stored);
+      } else {
+        std::copy_n(stored, run.size, values);
+      }
+      stored += run.size;
+    }
+  }
+}
+
+template <class T>
+void Executor<T>::init_statistics(const Block& block) {
+  const bool maximum = block.operand == Operand::row_maximum;
+  std::fill_n(maximum ? scratch_.row_maximum : scratch_.row_sum, block.rows.size(), maximum ? -kInfinity<T> : T{0});
 }
 
 template <class T>
 void Executor<T>::load(const Block& block) {
   const Head& head = block.head;
   const Range rows = block.rows;
+  const Range features = block.columns;
   switch (block.operand) {
-    case Operand::query: query_.assign(tensors_.query, head.batch, head.query, rows, scratch_.query); break;
-    case Operand::key: key_.assign(tensors_.key, head.batch, head.key_value, rows, scratch_.key); break;
-    case Operand::value: value_.assign(tensors_.value, head.batch, head.key_value, rows, scratch_.value); break;
-    case Operand::output: output_.assign(tensors_.result_output, head.batch, head.query, rows, scratch_.output); break;
+    case Operand::query: return query_.assign(tensors_.query, head.batch, head.query, rows, features, scratch_.query);
+    case Operand::key: return key_.assign(tensors_.key, head.batch, head.key_value, rows, features, scratch_.key);
+    case Operand::value:
+      return value_.assign(tensors_.value, head.batch, head.key_value, rows, features, scratch_.value);
+    case Operand::output:
+      return result_output_.assign(tensors_.result_output, head.batch, head.query, rows, features, scratch_.output);
     case Operand::grad_output:
-      grad_output_.assign(tensors_.grad_output, head.batch, head.query, rows, scratch_.grad_output);
-      break;
-    case Operand::lse: copy_column(tensors_.result_lse, head, rows, scratch_.lse); break;
-    case Operand::delta: copy_column<T>(tensors_.delta, head, rows, scratch_.delta); break;
-    case Operand::grad_lse:
-      if (tensors_.grad_lse.data() != nullptr) {
-        copy_column(tensors_.grad_lse, head, rows, scratch_.delta);
-      } else {
-        std::fill_n(scratch_.delta, rows.size(), T{0});
-      }
-      break;
-    case Operand::score: set_tile(block); break;
-    case Operand::grad_score:  // lies where its score's tile does
-    case Operand::grad_key:    // summed up in place
+      return grad_output_.assign(tensors_.grad_output, head.batch, head.query, rows, features, scratch_.grad_output);
+    case Operand::lse:
+      return copy_column<T>(tensors_.result_lse.data() != nullptr ? tensors_.result_lse : tensors_.lse, head, rows,
+                            scratch_.lse);
+    case Operand::delta: return copy_column<T>(tensors_.delta, head, rows, scratch_.delta);
+    case Operand::score:
+      set_tile(block);
+      if (materialized_) copy_pairs(block, score_, tensors_.score_store, false);
+      return;
+    case Operand::grad_score:  // not materialized, it lies where its score's tile does
+      if (!materialized_) return;
+      set_tile(block);
+      return copy_pairs(block, grad_score_, tensors_.grad_score_store, false);
+    case Operand::grad_key:  // summed up in place
     case Operand::grad_value:
     case Operand::grad_query:
-    case Operand::row_maximum:
-    case Operand::row_sum: break;
+    case Operand::row_maximum:  // stay in scratch memory for the whole task
+    case Operand::row_sum: return;
   }
 }
 
@@ -119,41 +148,65 @@ void Executor<T>::create(const Block& block) {
   const std::int64_t rows = block.rows.size();
   switch (block.operand) {
     case Operand::output:
-      std::fill_n(scratch_.output, rows * round_up(plan_.problem.value_dim, kPaddedElements), T{0});
-      break;
+      output_.features = block.columns;
+      std::fill_n(output_.values, rows * output_.stride(), T{0});
+      return;
     case Operand::grad_query:
-      std::fill_n(scratch_.grad_query, rows * round_up(plan_.problem.head_dim, kPaddedElements), T{0});
-      break;
-    case Operand::row_maximum: std::fill_n(scratch_.row_maximum, rows, -kInfinity<T>); break;
-    case Operand::row_sum: std::fill_n(scratch_.row_sum, rows, T{0}); break;
-    case Operand::grad_key: zero_rows(tensors_.grad_key, block.head, block.rows); break;
-    case Operand::grad_value: zero_rows(tensors_.grad_value, block.head, block.rows); break;
+      grad_query_.features = block.columns;
+      std::fill_n(grad_query_.values, rows * grad_query_.stride(), T{0});
+      return;
+    case Operand::row_maximum:
+    case Operand::row_sum: return init_statistics(block);
+    case Operand::grad_key: return zero_keys(tensors_.grad_key, block);
+    case Operand::grad_value: return zero_keys(tensors_.grad_value, block);
     case Operand::score:
-    case Operand::grad_score: set_tile(block); break;
+    case Operand::grad_score: return set_tile(block);
+    case Operand::delta:  // begins as grad_lse
+      if (tensors_.grad_lse.data() != nullptr)
+        return copy_column(tensors_.grad_lse, block.head, block.rows, scratch_.delta);
+      std::fill_n(scratch_.delta, rows, T{0});
+      return;
     case Operand::query:
     case Operand::key:
     case Operand::value:
     case Operand::lse:
-    case Operand::grad_output:
-    case Operand::grad_lse:
-    case Operand::delta: break;
+    case Operand::grad_output: return;
+  }
+}
+
+template <class T>
+void Executor<T>::stream(const Block& block, std::int64_t, Stream direction) {
+  if (direction == Stream::out) {
+    create(block);
+  } else {
+    load(block);
+  }
+}
+
+template <class T>
+void Executor<T>::write(const Sums& sums, const TensorView<T>& tensor, const Block& block) const {
+  const std::int64_t distance = tensor.strides().features;
+  for (std::int64_t i = 0; i < block.rows.size(); ++i) {
+    T* const to = tensor.row(block.head.batch, block.head.query, block.rows.begin + i);
+    const T* const from = sums.at(i, 0);
+    for (std::int64_t f = block.columns.begin; f < block.columns.end; ++f) to[f * distance] = from[f];
   }
 }
 
 template <class T>
 void Executor<T>::store(const Block& block) {
   switch (block.operand) {
-    case Operand::output:
-      write_rows<T>(scratch_.output, round_up(plan_.problem.value_dim, kPaddedElements), tensors_.output, block.head,
-                    block.rows);
-      break;
-    case Operand::grad_query:
-      write_rows<T>(scratch_.grad_query, round_up(plan_.problem.head_dim, kPaddedElements), tensors_.grad_query,
-                    block.head, block.rows);
-      break;
-    case Operand::lse: write_column<T>(scratch_.lse, tensors_.lse, block.head, block.rows); break;
-    case Operand::delta: write_column<T>(scratch_.delta, tensors_.delta, block.head, block.rows); break;
-    default: break;  // already where it belongs
+    case Operand::output: return write(output_, tensors_.output, block);
+    case Operand::grad_query: return write(grad_query_, tensors_.grad_query, block);
+    case Operand::lse: return write_column<T>(scratch_.lse, tensors_.lse, block.head, block.rows);
+    case Operand::delta: return write_column<T>(scratch_.delta, tensors_.delta, block.head, block.rows);
+    case Operand::score:
+      if (materialized_) copy_pairs(block, score_, tensors_.score_store, true);
+      return;
+    case Operand::grad_score:
+      if (materialized_) copy_pairs(block, grad_score_, tensors_.grad_score_store, true);
+      return;
+    default: return;  // already where it belongs
   }
 }
 
@@ -163,46 +216,41 @@ void Executor<T>::drop(const Block&) {}
 template <class T>
 void Executor<T>::compute(const Step& step) {
   switch (step.operation) {
-    case Operation::scores: return compute_scores(step);
+    case Operation::scores: return multiply_pairs(scale_, query_, key_, step.features, score_);
+    case Operation::grad_probabilities: return multiply_pairs(T{1}, grad_output_, value_, step.features, grad_score_);
     case Operation::online_softmax: return update_softmax(step);
-    case Operation::accumulate_output: return accumulate_output(step);
+    case Operation::row_statistics: return update_statistics(step);
+    case Operation::accumulate_output: return add_to_rows(T{1}, score_, value_, step, output_);
     case Operation::finish_output: return finish_output(step);
+    case Operation::finish_lse:
+      for (std::int64_t i = 0; i < step.rows.size(); ++i) scratch_.lse[i] = finished_lse(i);
+      return write_column<T>(scratch_.lse, tensors_.lse, step.head, step.rows);
     case Operation::delta: return compute_delta(step);
     case Operation::probabilities: return compute_probabilities(step);
-    case Operation::grad_probabilities: return compute_grad_probabilities();
     case Operation::grad_scores: return compute_grad_scores(step);
-    case Operation::grad_query: return accumulate_grad_query(step);
+    case Operation::grad_query: return add_to_rows(scale_, grad_score_, key_, step, grad_query_);
     case Operation::grad_key:
-      return add_to_columns(scale_, grad_score_, query_, plan_.problem.head_dim, step.kind, scratch_.product_key,
-                            tensors_.grad_key, step);
+      return add_to_columns(scale_, grad_score_, query_, step, scratch_.product_key, tensors_.grad_key);
     case Operation::grad_value:
-      return add_to_columns(T{1}, score_, grad_output_, plan_.problem.value_dim, step.kind, scratch_.product_value,
-                            tensors_.grad_value, step);
+      return add_to_columns(T{1}, score_, grad_output_, step, scratch_.product_value, tensors_.grad_value);
   }
 }
 
 template <class T>
-void Executor<T>::compute_scores(const Step&) {
-  multiply_pairs(scale_, query_, key_, plan_.problem.head_dim, score_);
-}
-
-template <class T>
-void Executor<T>::compute_grad_probabilities() {
-  multiply_pairs(T{1}, grad_output_, value_, plan_.problem.value_dim, grad_score_);
-}
-
-template <class T>
-void Executor<T>::multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, std::int64_t features, T* tile) {
+void Executor<T>::multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, Range features, T* tile) {
+  const bool add = features.begin > 0;
   if (!runs_.layout().compact) {
-    kernels_.multiply_transposed(runs_.rows(), runs_.keys(), features, alpha, rows.packed(), rows.stride(),
-                                 columns.packed(), columns.stride(), tile, runs_.layout().row_stride);
+    kernels_.multiply_transposed(runs_.rows(), runs_.keys(), features.size(), alpha, rows.packed(features),
+                                 rows.stride(), columns.packed(features), columns.stride(), tile,
+                                 runs_.layout().row_stride, add);
     return;
   }
   for (std::int64_t i = 0; i < runs_.rows(); ++i) {
     for (const TileRuns::Run& run : runs_.row(i)) {
-      const T* const row = rows.row(i);
+      const T* const row = rows.row(i, features);
       for (std::int64_t k = 0; k < run.size; ++k) {
-        tile[run.at + k] = alpha * kernels_.dot(features, row, columns.row(run.begin + k));
+        const T product = alpha * kernels_.dot(features.size(), row, columns.row(run.begin + k, features));
+        tile[run.at + k] = add ? tile[run.at + k] + product : product;
       }
     }
   }
@@ -227,8 +275,6 @@ void Executor<T>::clear_row(std::int64_t row, T* tile) const {
 
 template <class T>
 void Executor<T>::update_softmax(const Step& step) {
-  const std::int64_t value_dim = plan_.problem.value_dim;
-  const std::int64_t stride = round_up(value_dim, kPaddedElements);
   for (std::int64_t i = 0; i < step.rows.size(); ++i) {
     clear_gaps(i, score_);
     const auto row_runs = runs_.row(i);
@@ -248,7 +294,32 @@ void Executor<T>::update_softmax(const Step& step) {
     }
     scratch_.row_maximum[i] = maximum;
     scratch_.row_sum[i] = scratch_.row_sum[i] * rescale + sum;
-    if (rescale != T{1}) kernels_.scale(value_dim, rescale, scratch_.output + i * stride);
+    if (rescale != T{1}) kernels_.scale(output_.features.size(), rescale, output_.at(i, output_.features.begin));
+  }
+}
+
+template <class T>
+void Executor<T>::update_statistics(const Step& step) {
+  // The scores are stored as they are; what their exponentials add up to is computed on the tile for grad_score.
+  for (std::int64_t i = 0; i < step.rows.size(); ++i) {
+    const auto row_runs = runs_.row(i);
+    if (row_runs.empty()) continue;
+    T maximum = scratch_.row_maximum[i];
+    for (const TileRuns::Run& run : row_runs) {
+      maximum = std::max(maximum, kernels_.maximum(run.size, score_ + run.at));
+    }
+    const T shift = maximum == -kInfinity<T> ? T{0} : maximum;
+    T sum = 0;
+    for (const TileRuns::Run& run : row_runs) {
+      T* const exponentials = grad_score_ + run.at;
+      std::copy_n(score_ + run.at, run.size, exponentials);
+      kernels_.exp_shifted(run.size, shift, exponentials);
+      sum += kernels_.sum(run.size, exponentials);
+    }
+    T rescale = scratch_.row_maximum[i] - shift;
+    kernels_.exp_shifted(1, T{0}, &rescale);
+    scratch_.row_maximum[i] = maximum;
+    scratch_.row_sum[i] = scratch_.row_sum[i] * rescale + sum;
   }
 }
 
@@ -259,74 +330,72 @@ bool Executor<T>::may_multiply_densely(TileKind kind, Panel<T>& operand) const {
 }
 
 template <class T>
-void Executor<T>::add_to_rows(T alpha, const T* tile, Panel<T>& columns, std::int64_t features, TileKind kind, T* sums,
-                              std::int64_t stride) {
-  if (may_multiply_densely(kind, columns)) {
-    kernels_.add_product(runs_.rows(), features, runs_.keys(), alpha, tile, runs_.layout().row_stride, columns.packed(),
-                         columns.stride(), sums, stride);
+void Executor<T>::add_to_rows(T alpha, const T* tile, Panel<T>& columns, const Step& step, const Sums& sums) {
+  const Range features = step.features;
+  if (may_multiply_densely(step.kind, columns)) {
+    kernels_.add_product(runs_.rows(), features.size(), runs_.keys(), alpha, tile, runs_.layout().row_stride,
+                         columns.packed(features), columns.stride(), sums.at(0, features.begin), sums.stride());
     return;
   }
   for (std::int64_t i = 0; i < runs_.rows(); ++i) {
     for (const TileRuns::Run& run : runs_.row(i)) {
       for (std::int64_t k = 0; k < run.size; ++k) {
-        kernels_.axpy(features, alpha * tile[run.at + k], columns.row(run.begin + k), sums + i * stride);
+        kernels_.axpy(features.size(), alpha * tile[run.at + k], columns.row(run.begin + k, features),
+                      sums.at(i, features.begin));
       }
     }
   }
 }
 
 template <class T>
-void Executor<T>::add_to_columns(T alpha, const T* tile, Panel<T>& rows, std::int64_t features, TileKind kind,
-                                 T* product, const TensorView<T>& sums, const Step& step) {
+void Executor<T>::add_to_columns(T alpha, const T* tile, Panel<T>& rows, const Step& step, T* product,
+                                 const TensorView<T>& sums) {
+  const Range features = step.features;
   const std::int64_t distance = sums.strides().features;
   const auto sum_row = [&](std::int64_t column) {
-    return sums.row(step.head.batch, step.head.key_value, step.keys.begin + column);
+    return sums.row(step.head.batch, step.head.key_value, step.keys.begin + column) + features.begin * distance;
   };
-  if (may_multiply_densely(kind, rows)) {
-    kernels_.transposed_multiply(runs_.keys(), features, runs_.rows(), alpha, tile, runs_.layout().row_stride,
-                                 rows.packed(), rows.stride(), product, rows.stride());
+  if (may_multiply_densely(step.kind, rows)) {
+    kernels_.transposed_multiply(runs_.keys(), features.size(), runs_.rows(), alpha, tile, runs_.layout().row_stride,
+                                 rows.packed(features), rows.stride(), product, rows.stride());
     for (std::int64_t j = 0; j < runs_.keys(); ++j) {
-      add_to_row(kernels_, features, T{1}, product + j * rows.stride(), sum_row(j), distance);
+      add_to_row(kernels_, features.size(), T{1}, product + j * rows.stride(), sum_row(j), distance);
     }
     return;
   }
   for (std::int64_t i = 0; i < runs_.rows(); ++i) {
     for (const TileRuns::Run& run : runs_.row(i)) {
       for (std::int64_t k = 0; k < run.size; ++k) {
-        add_to_row(kernels_, features, alpha * tile[run.at + k], rows.row(i), sum_row(run.begin + k), distance);
+        add_to_row(kernels_, features.size(), alpha * tile[run.at + k], rows.row(i, features), sum_row(run.begin + k),
+                   distance);
       }
     }
   }
 }
 
 template <class T>
-void Executor<T>::accumulate_output(const Step& step) {
-  add_to_rows(T{1}, score_, value_, plan_.problem.value_dim, step.kind, scratch_.output,
-              round_up(plan_.problem.value_dim, kPaddedElements));
+T Executor<T>::finished_lse(std::int64_t row) const {
+  const T sum = scratch_.row_sum[row];
+  return sum == T{0} ? -kInfinity<T> : scratch_.row_maximum[row] + std::log(sum);
 }
 
 template <class T>
 void Executor<T>::finish_output(const Step& step) {
-  const std::int64_t value_dim = plan_.problem.value_dim;
-  const std::int64_t stride = round_up(value_dim, kPaddedElements);
   for (std::int64_t i = 0; i < step.rows.size(); ++i) {
-    T* const output = scratch_.output + i * stride;
+    scratch_.lse[i] = finished_lse(i);
+    T* const output = output_.at(i, output_.features.begin);
     const T sum = scratch_.row_sum[i];
-    if (sum == T{0}) {
-      std::fill_n(output, value_dim, T{0});
-      scratch_.lse[i] = -kInfinity<T>;
-      continue;
-    }
-    for (std::int64_t f = 0; f < value_dim; ++f) output[f] /= sum;
-    scratch_.lse[i] = scratch_.row_maximum[i] + std::log(sum);
+    for (std::int64_t f = 0; f < output_.features.size(); ++f) output[f] = sum == T{0} ? T{0} : output[f] / sum;
   }
 }
 
 template <class T>
 void Executor<T>::compute_delta(const Step& step) {
+  const Range features{0, plan_.problem.value_dim};
   for (std::int64_t i = 0; i < step.rows.size(); ++i) {
     const T grad_lse = scratch_.delta[i];
-    scratch_.delta[i] = kernels_.dot(plan_.problem.value_dim, grad_output_.row(i), output_.row(i)) - grad_lse;
+    scratch_.delta[i] =
+        kernels_.dot(features.size(), grad_output_.row(i, features), result_output_.row(i, features)) - grad_lse;
   }
 }
 
@@ -358,12 +427,6 @@ void Executor<T>::compute_grad_scores(const Step& step) {
       }
     }
   }
-}
-
-template <class T>
-void Executor<T>::accumulate_grad_query(const Step& step) {
-  add_to_rows(scale_, grad_score_, key_, plan_.problem.head_dim, step.kind, scratch_.grad_query,
-              round_up(plan_.problem.head_dim, kPaddedElements));
 }
 
 template class Executor<float>;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "attention/panel.hpp"
 #include "attention/tile_runs.hpp"
@@ -41,6 +42,7 @@ class Executor final : public WalkVisitor {
 
   void load(const Block& block) override;
   void create(const Block& block) override;
+  void stream(const Block& block, std::int64_t window, Stream direction) override;
   void compute(const Step& step) override;
   void store(const Block& block) override;
   void drop(const Block& block) override;
@@ -63,25 +65,38 @@ class Executor final : public WalkVisitor {
     T* grad_score;
   };
 
+  /// A panel of sums in scratch memory.
+  struct Sums {
+    T* values;
+    Range features;
+
+    std::int64_t stride() const noexcept { return round_up(features.size(), kPaddedElements); }
+    T* at(std::int64_t row, std::int64_t feature) const noexcept {
+      return values + row * stride() + (feature - features.begin);
+    }
+  };
+
   void set_tile(const Block& block);
-  void compute_scores(const Step& step);
+  /// Copies a tile of pairs from or to the store, where the pairs of a head stand row by row.
+  void copy_pairs(const Block& block, T* tile, T* store, bool to_store);
+  void init_statistics(const Block& block);
+  void write(const Sums& sums, const TensorView<T>& tensor, const Block& block) const;
+
   void update_softmax(const Step& step);
-  void accumulate_output(const Step& step);
+  void update_statistics(const Step& step);
   void finish_output(const Step& step);
+  T finished_lse(std::int64_t row) const;
   void compute_delta(const Step& step);
   void compute_probabilities(const Step& step);
-  void compute_grad_probabilities();
   void compute_grad_scores(const Step& step);
-  void accumulate_grad_query(const Step& step);
 
-  /// tile = alpha rows columns^T, on the pattern or, where that is cheaper, everywhere.
-  void multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, std::int64_t features, T* tile);
-  /// sums[i] += alpha sum_j tile_ij columns_j
-  void add_to_rows(T alpha, const T* tile, Panel<T>& columns, std::int64_t features, TileKind kind, T* sums,
-                   std::int64_t stride);
+  /// tile = alpha rows columns^T, on the pattern or, where that is cheaper, everywhere. Chunks of features after the
+  /// first are added.
+  void multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, Range features, T* tile);
+  /// sums_i += alpha sum_j tile_ij columns_j
+  void add_to_rows(T alpha, const T* tile, Panel<T>& columns, const Step& step, const Sums& sums);
   /// sums_j += alpha sum_i tile_ij rows_i, in the caller's memory
-  void add_to_columns(T alpha, const T* tile, Panel<T>& rows, std::int64_t features, TileKind kind, T* product,
-                      const TensorView<T>& sums, const Step& step);
+  void add_to_columns(T alpha, const T* tile, Panel<T>& rows, const Step& step, T* product, const TensorView<T>& sums);
   /// A dense tile holds 0 wherever the pattern has no pair.
   void clear_gaps(std::int64_t row, T* tile) const;
   void clear_row(std::int64_t row, T* tile) const;
@@ -93,11 +108,14 @@ class Executor final : public WalkVisitor {
   const kernels::TileKernels<T>& kernels_;
   Scratch scratch_;
   T scale_;
+  bool materialized_;  ///< pairs are stored row by row, not tile by tile
   Panel<T> query_;
   Panel<T> key_;
   Panel<T> value_;
-  Panel<T> output_;
+  Panel<T> result_output_;
   Panel<T> grad_output_;
+  Sums output_;
+  Sums grad_query_;
   TileRuns runs_;
   T* score_ = nullptr;
   T* grad_score_ = nullptr;

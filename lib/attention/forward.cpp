@@ -1,7 +1,7 @@
 #include "attention/run_phases.hpp"
 #include "attention/validate.hpp"
 #include "cobble/attention.hpp"
-#include "plan/recompute.hpp"
+#include "plan/schedules.hpp"
 
 namespace cobble {
 namespace {
@@ -10,9 +10,16 @@ template <class T>
 void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
                  AttentionView<T> result, Workspace& workspace) {
   detail::validate_forward(plan, query, key, value, result);
-  const detail::PassTensors<T> tensors = {
-      .query = query, .key = key, .value = value, .output = result.output, .lse = result.lse};
-  detail::recompute_forward(plan.data(), [&](const detail::Phase& phase) {
+  const bool materialized = plan.schedule() == Schedule::materialize;
+  detail::ScratchPool::Lease scores =
+      workspace.pool().lend<T>(materialized ? detail::pair_store_values(plan.data()) : 0);
+  const detail::PassTensors<T> tensors = {.query = query,
+                                          .key = key,
+                                          .value = value,
+                                          .output = result.output,
+                                          .lse = result.lse,
+                                          .score_store = materialized ? scores.as<T>() : nullptr};
+  detail::forward_phases(plan.data(), [&](const detail::Phase& phase) {
     detail::run_phase(plan.data(), tensors, workspace.pool(), phase);
   });
 }

@@ -9,39 +9,41 @@
 
 namespace cobble::detail {
 
-/// A panel of rows of an input tensor. It is copied to aligned scratch memory only when a kernel asks for that.
+/// A panel of rows of an input tensor, with some or all of its features. It is copied to aligned scratch memory only
+/// when a kernel asks for that. Ranges of features that are asked for lie within the panel's.
 template <class T>
 class Panel {
  public:
   /// `scratch` has room for all rows, each padded to kPaddedElements.
-  void assign(const TensorView<const T>& tensor, std::int64_t batch, std::int64_t head, Range rows, T* scratch) {
-    source_ = tensor.row(batch, head, rows.begin);
-    row_distance_ = tensor.strides().tokens;
+  void assign(const TensorView<const T>& tensor, std::int64_t batch, std::int64_t head, Range rows, Range features,
+              T* scratch) {
     feature_distance_ = tensor.strides().features;
+    source_ = tensor.row(batch, head, rows.begin) + features.begin * feature_distance_;
+    row_distance_ = tensor.strides().tokens;
     rows_ = rows.size();
-    features_ = tensor.shape().features;
+    features_ = features;
     scratch_ = scratch;
     packed_ = false;
     finite_ = Finite::unknown;
   }
 
-  std::int64_t stride() const noexcept { return round_up(features_, kPaddedElements); }
+  std::int64_t stride() const noexcept { return round_up(features_.size(), kPaddedElements); }
 
   /// All rows, stride() apart.
-  const T* packed() noexcept {
+  const T* packed(Range features) noexcept {
     if (!packed_) pack();
-    return scratch_;
+    return scratch_ + (features.begin - features_.begin);
   }
   /// One row, its features side by side.
-  const T* row(std::int64_t row) noexcept {
-    if (feature_distance_ == 1) return source_ + row * row_distance_;
-    return packed() + row * stride();
+  const T* row(std::int64_t row, Range features) noexcept {
+    if (feature_distance_ == 1) return source_ + row * row_distance_ + (features.begin - features_.begin);
+    return packed(features) + row * stride();
   }
   bool all_finite() noexcept {
     if (finite_ == Finite::unknown) {
       bool finite = true;
       for (std::int64_t i = 0; finite && i < rows_; ++i) {
-        finite = kernels::tile_kernels<T>().all_finite(features_, row(i));
+        finite = kernels::tile_kernels<T>().all_finite(features_.size(), row(i, features_));
       }
       finite_ = finite ? Finite::yes : Finite::no;
     }
@@ -55,7 +57,7 @@ class Panel {
     for (std::int64_t i = 0; i < rows_; ++i) {
       const T* from = source_ + i * row_distance_;
       T* to = scratch_ + i * stride();
-      for (std::int64_t f = 0; f < features_; ++f) to[f] = from[f * feature_distance_];
+      for (std::int64_t f = 0; f < features_.size(); ++f) to[f] = from[f * feature_distance_];
     }
     packed_ = true;
   }
@@ -64,7 +66,7 @@ class Panel {
   std::int64_t row_distance_ = 0;
   std::int64_t feature_distance_ = 1;
   std::int64_t rows_ = 0;
-  std::int64_t features_ = 0;
+  Range features_;
   T* scratch_ = nullptr;
   bool packed_ = false;
   Finite finite_ = Finite::unknown;

@@ -17,10 +17,15 @@ using Map = Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>;
 
 template <class T>
 void multiply_transposed(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* a, std::int64_t a_stride,
-                         const T* b, std::int64_t b_stride, T* c, std::int64_t c_stride) {
-  Map<T>(c, m, n, Eigen::OuterStride<>(c_stride)).noalias() =
-      alpha * (ConstMap<T>(a, m, k, Eigen::OuterStride<>(a_stride)) *
-               ConstMap<T>(b, n, k, Eigen::OuterStride<>(b_stride)).transpose());
+                         const T* b, std::int64_t b_stride, T* c, std::int64_t c_stride, bool add) {
+  const auto product = alpha * (ConstMap<T>(a, m, k, Eigen::OuterStride<>(a_stride)) *
+                                ConstMap<T>(b, n, k, Eigen::OuterStride<>(b_stride)).transpose());
+  Map<T> result(c, m, n, Eigen::OuterStride<>(c_stride));
+  if (add) {
+    result.noalias() += product;
+  } else {
+    result.noalias() = product;
+  }
 }
 
 template <class T>

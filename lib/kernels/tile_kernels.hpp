@@ -10,9 +10,10 @@ namespace cobble::kernels {
 /// What a port must fill in. T is float or double.
 template <class T>
 struct TileKernels {
-  /// c = alpha a b^T; a: m x k, b: n x k, c: m x n.
+  /// c = alpha a b^T, or c += alpha a b^T; a: m x k, b: n x k, c: m x n.
   void (*multiply_transposed)(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* a,
-                              std::int64_t a_stride, const T* b, std::int64_t b_stride, T* c, std::int64_t c_stride);
+                              std::int64_t a_stride, const T* b, std::int64_t b_stride, T* c, std::int64_t c_stride,
+                              bool add);
   /// c += alpha a b; a: m x k, b: k x n, c: m x n.
   void (*add_product)(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* a, std::int64_t a_stride,
                       const T* b, std::int64_t b_stride, T* c, std::int64_t c_stride);

@@ -35,6 +35,9 @@ class CsrNode final : public PatternNode {
     for (; index != last && *index - column < 64; ++index) bits |= std::uint64_t{1} << (*index - column);
     return bits;
   }
+  std::int64_t pairs_before(std::int32_t row, std::int32_t column) const override {
+    return first_from(row, column) - (matrix_.column_indices.data() + offset(row));
+  }
   std::int64_t pairs(std::int32_t row_begin, std::int32_t row_end) const override {
     return offset(row_end) - offset(row_begin);
   }

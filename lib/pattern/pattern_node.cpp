@@ -26,6 +26,16 @@ std::uint64_t PatternNode::bits(std::int32_t row, std::int32_t column) const {
   return bits;
 }
 
+std::int64_t PatternNode::pairs_before(std::int32_t row, std::int32_t column) const {
+  ScratchRuns scratch;
+  append_runs(row, 0, column, scratch.runs());
+  std::int64_t pairs = 0;
+  for (std::size_t k = scratch.first(); k < scratch.runs().size(); ++k) {
+    pairs += scratch.runs()[k].end - scratch.runs()[k].begin;
+  }
+  return pairs;
+}
+
 std::int64_t PatternNode::pairs(std::int32_t row_begin, std::int32_t row_end) const {
   std::vector<ColumnRun> runs;
   std::int64_t pairs = 0;

@@ -31,6 +31,8 @@ class PatternNode {
   /// Columns [column, column + 64) of `row` as bits, 0 <= column <= columns; 0 beyond the end. The default asks for
   /// the runs.
   virtual std::uint64_t bits(std::int32_t row, std::int32_t column) const;
+  /// Pairs of `row` before `column`. The default walks the runs.
+  virtual std::int64_t pairs_before(std::int32_t row, std::int32_t column) const;
   /// Pairs in rows [row_begin, row_end). The default walks the runs.
   virtual std::int64_t pairs(std::int32_t row_begin, std::int32_t row_end) const;
   virtual std::string describe() const = 0;

@@ -30,7 +30,7 @@ inline constexpr std::size_t kProductCount = 9;
 struct ProductTiles {
   int cut = -1;  ///< into PlanData::cuts; -1: the plan does not use the product
   std::int64_t features = 0;
-  std::int64_t streamed = 0;
+  std::int64_t streamed = 0;  ///< 0: a tile's tokens are loaded together
 };
 
 struct PlanData {
@@ -42,6 +42,7 @@ struct PlanData {
   double split_point = 0;
   std::int64_t fast_memory_words = 0;
   std::int64_t total_pairs = 0;
+  std::vector<PlanCandidate> candidates = {};
   std::array<ProductTiles, kProductCount> products = {};
   std::vector<TileCut> cuts = {};
   std::vector<std::vector<TileList>> tile_lists = {};  ///< [distinct pattern][cut]

@@ -9,7 +9,7 @@ namespace {
 
 void forward_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, WalkVisitor& visitor) {
   const TileNames names(plan, head, plan.row_range(Product::forward, row_panel));
-  const std::int64_t chunk = plan.product(Product::forward).features;
+  const ProductTiles& sizes = plan.product(Product::forward);
   const Block query = names.rows(Operand::query, names.features());
   const Block output = names.rows(Operand::output, names.value_features());
   const Block row_maximum = names.statistic(Operand::row_maximum);
@@ -19,16 +19,16 @@ void forward_row_panel(const PlanData& plan, const Head& head, std::int64_t row_
   for (const PlanTile& tile : plan.tiles(Product::forward, head).row(row_panel)) {
     const Block score = names.pairs(Operand::score, tile);
     visitor.create(score);
-    for_each_chunk(names.features(), chunk, [&](Range features) {
+    for_each_chunk(names.features(), sizes.features, [&](Range features) {
       const Block key = names.keys(Operand::key, tile, features);
-      visitor.load(key);
+      bring(key, sizes.streamed, visitor);
       visitor.compute(names.step(Operation::scores, tile, features));
       visitor.drop(key);
     });
     visitor.compute(names.step(Operation::online_softmax, tile));
-    for_each_chunk(names.value_features(), chunk, [&](Range features) {
+    for_each_chunk(names.value_features(), sizes.features, [&](Range features) {
       const Block value = names.keys(Operand::value, tile, features);
-      visitor.load(value);
+      bring(value, sizes.streamed, visitor);
       visitor.compute(names.step(Operation::accumulate_output, tile, features));
       visitor.drop(value);
     });
@@ -46,27 +46,39 @@ void forward_row_panel(const PlanData& plan, const Head& head, std::int64_t row_
 /// P and dS of a tile, and its part of dQ; everything about the rows is in fast memory. Both stay there.
 void row_tile(const PlanData& plan, const TileNames& names, const PlanTile& tile, const Block& score,
               const Block& grad_score, WalkVisitor& visitor) {
+  const ProductTiles& sizes = plan.product(Product::backward_rows);
   visitor.create(grad_score);
-  for_each_chunk(names.value_features(), plan.product(Product::backward_rows).features, [&](Range features) {
+  for_each_chunk(names.value_features(), sizes.features, [&](Range features) {
     const Block value = names.keys(Operand::value, tile, features);
-    visitor.load(value);
+    bring(value, sizes.streamed, visitor);
     visitor.compute(names.step(Operation::grad_probabilities, tile, features));
     visitor.drop(value);
   });
   const Block key = names.keys(Operand::key, tile, names.features());
-  visitor.load(key);
   visitor.create(score);
+  bring(key, sizes.streamed, visitor);
   visitor.compute(names.step(Operation::scores, tile, names.features()));
+  if (sizes.streamed > 0) {  // what has passed must pass again
+    visitor.drop(key);
+    bring(key, sizes.streamed, visitor);
+  }
   visitor.compute(names.step(Operation::probabilities, tile));
   visitor.compute(names.step(Operation::grad_scores, tile));
   visitor.compute(names.step(Operation::grad_query, tile, names.features()));
   visitor.drop(key);
 }
 
-/// Adds a tile to the gradients of its keys; P and dS are in fast memory, and so are the tile's rows.
-void add_to_keys(const TileNames& names, const PlanTile& tile, WalkVisitor& visitor) {
-  visitor.compute(names.step(Operation::grad_value, tile, names.value_features()));
-  visitor.compute(names.step(Operation::grad_key, tile, names.features()));
+/// Adds a tile to the gradients of its keys, which pass through fast memory; P and dS are there, and so are the rows.
+void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& tile, WalkVisitor& visitor) {
+  const std::int64_t streamed = plan.product(Product::backward_rows).streamed;
+  const auto add = [&](const Block& sums, Operation operation) {
+    const std::int64_t tokens = streamed == 0 ? sums.tokens : streamed;
+    visitor.stream(sums, tokens * sums.columns.size(), Stream::in_out);
+    visitor.compute(names.step(operation, tile, sums.columns));
+    visitor.drop(sums);
+  };
+  add(names.keys(Operand::grad_value, tile, names.value_features()), Operation::grad_value);
+  add(names.keys(Operand::grad_key, tile, names.features()), Operation::grad_key);
 }
 
 /// Gradients of a row panel's queries in one pass. With `stored_at` the tiles' P and dS are stored from there on, for
@@ -91,12 +103,7 @@ void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
       visitor.store(grad_score);
       next += tile_layout(rows, tile).values;
     } else {
-      const Block sums[] = {names.keys(Operand::grad_value, tile, names.value_features()),
-                            names.keys(Operand::grad_key, tile, names.features())};
-      for (const Block& sum : sums) visitor.load(sum);
-      add_to_keys(names, tile, visitor);
-      for (const Block& sum : sums) visitor.store(sum);
-      for (const Block& sum : sums) visitor.drop(sum);
+      add_to_keys(plan, names, tile, visitor);
     }
     visitor.drop(score);
     visitor.drop(grad_score);
@@ -158,9 +165,12 @@ void list_columns(const PlanData& plan, Chunk& chunk) {
 void chunk_column_panel(const PlanData& plan, const Chunk& chunk, std::size_t column, WalkVisitor& visitor) {
   const Range keys = plan.column_range(Product::backward_rows, chunk.column_panels[column]);
   const TileNames columns(plan, chunk.rows.front().head, {});
+  const std::int64_t streamed = plan.product(Product::backward_rows).streamed;
   const Block sums[] = {columns.keys(Operand::grad_key, keys, columns.features()),
                         columns.keys(Operand::grad_value, keys, columns.value_features())};
-  for (const Block& sum : sums) visitor.load(sum);
+  if (streamed == 0) {
+    for (const Block& sum : sums) visitor.load(sum);
+  }
   for (const Chunk::ColumnTile& entry : chunk.column_tiles[column]) {
     const Chunk::RowPanel& row = chunk.rows[entry.row];
     const TileNames names(plan, row.head, plan.row_range(Product::backward_rows, row.row_panel));
@@ -169,9 +179,15 @@ void chunk_column_panel(const PlanData& plan, const Chunk& chunk, std::size_t co
                             names.pairs(Operand::score, entry.tile, entry.stored_at),
                             names.pairs(Operand::grad_score, entry.tile, entry.stored_at)};
     for (const Block& block : blocks) visitor.load(block);
-    add_to_keys(names, entry.tile, visitor);
+    if (streamed == 0) {
+      visitor.compute(names.step(Operation::grad_value, entry.tile, names.value_features()));
+      visitor.compute(names.step(Operation::grad_key, entry.tile, names.features()));
+    } else {
+      add_to_keys(plan, names, entry.tile, visitor);
+    }
     for (const Block& block : blocks) visitor.drop(block);
   }
+  if (streamed > 0) return;
   for (const Block& sum : sums) visitor.store(sum);
   for (const Block& sum : sums) visitor.drop(sum);
 }

@@ -55,6 +55,15 @@ void for_each_chunk(Range features, std::int64_t width, Visit&& visit) {
   }
 }
 
+/// Brings the streamed side of a tile to fast memory: all of it, or `streamed` tokens at a time.
+inline void bring(const Block& block, std::int64_t streamed, WalkVisitor& visitor) {
+  if (streamed == 0) {
+    visitor.load(block);
+  } else {
+    visitor.stream(block, streamed * block.columns.size(), Stream::in);
+  }
+}
+
 /// delta of a panel of rows, stored.
 inline void walk_delta(const TileNames& names, WalkVisitor& visitor) {
   const Block delta = names.statistic(Operand::delta);

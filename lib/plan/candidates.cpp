@@ -1,0 +1,355 @@
+#include "plan/candidates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "cobble/cost_model.hpp"
+#include "cobble/tile_choice.hpp"
+#include "cobble/traffic.hpp"
+#include "core/checked.hpp"
+#include "pattern/tile_classifier.hpp"
+#include "plan/schedules.hpp"
+
+namespace cobble::detail {
+namespace {
+
+/// Panels of a tile that the dense kernels like, and of a column panel when tiles are too sparse for them.
+constexpr std::int64_t kPanel = 64;
+constexpr std::int64_t kWidePanel = 4096;
+/// A tile by pairs spans no more columns than this, so that scratch memory stays small.
+constexpr std::int64_t kLongestSpan = 16384;
+
+std::string by(std::int64_t rows, std::int64_t columns) {
+  return std::to_string(rows) + " x " + std::to_string(columns);
+}
+
+/// Words of a row panel that stays whole in forward and in the one-pass backward, and of a tile beside it.
+double resident_words(const Problem& problem, double rows, double columns) {
+  const auto d = static_cast<double>(problem.head_dim);
+  const auto d_v = static_cast<double>(problem.value_dim);
+  return rows * (2 * d + d_v + 2) + columns * std::max(d, d_v) + 2 * rows * columns;
+}
+
+/// The largest square tile up to kPanel that fits fast memory; 0 when none does.
+std::int64_t square_panel(const Problem& problem, std::int64_t fast_memory_words) {
+  const auto fits = [&](std::int64_t side) {
+    const auto size = static_cast<double>(side);
+    return resident_words(problem, size, size) <= static_cast<double>(fast_memory_words);
+  };
+  std::int64_t side = kPanel;
+  while (side > 0 && !fits(side)) side -= side > 16 ? 16 : 1;
+  return side;
+}
+
+/// The share of pairs in the non-empty tiles of a sample of row panels.
+double sampled_fill(const PatternGrid& patterns, std::int64_t row_panel, std::int64_t column_panel) {
+  constexpr std::int64_t kSamples = 64;
+  const std::int64_t panels = divide_up(patterns.rows(), row_panel);
+  const std::int64_t samples = std::min(panels, kSamples);
+  const std::int64_t width = std::min(column_panel, patterns.columns());
+  TileClassifier classifier(patterns.columns(), column_panel);
+  std::vector<PatternTile> tiles;
+  double pairs = 0;
+  double places = 0;
+  for (const Pattern& pattern : patterns.patterns()) {
+    for (std::int64_t sample = 0; sample < samples; ++sample) {
+      const std::int64_t begin = panels * sample / samples * row_panel;
+      const std::int64_t end = std::min(begin + row_panel, patterns.rows());
+      classifier.classify(pattern.node(), begin, end, tiles);
+      for (const PatternTile& tile : tiles) pairs += static_cast<double>(tile.pairs);
+      places += static_cast<double>(tiles.size()) * static_cast<double>((end - begin) * width);
+    }
+  }
+  return places == 0 ? 1 : pairs / places;
+}
+
+/// One pass of recompute over tiles of rows x columns.
+CandidatePlan one_pass(const PlanData& plan, std::int64_t rows, std::int64_t columns, std::int64_t streamed) {
+  CandidatePlan candidate;
+  candidate.summary.schedule = Schedule::recompute;
+  candidate.summary.backward_passes = BackwardPasses::one;
+  candidate.summary.row_panel = std::clamp<std::int64_t>(plan.patterns.rows(), 1, rows);
+  candidate.summary.column_panel = std::clamp<std::int64_t>(plan.patterns.columns(), 1, columns);
+  const TileCut cut = {candidate.summary.row_panel, candidate.summary.column_panel, 0, false, streamed > 0};
+  const std::int64_t features = std::max(plan.problem.head_dim, plan.problem.value_dim);
+  candidate.summary.feature_chunk = features;
+  candidate.use(Product::forward, cut, features, streamed);
+  candidate.use(Product::backward_rows, cut, features, streamed);
+  candidate.summary.name = "recompute, tiles of " + by(cut.row_panel, cut.column_panel) +
+                           (streamed > 0 ? " of which only the keys with pairs are read" : "") + ", one pass backward";
+  return candidate;
+}
+
+/// Recompute with the model's panels, backward in two passes. Empty when they do not fit.
+std::optional<CandidatePlan> two_passes(const PlanData& plan, const AttentionSize& size, const PlanOptions& options) {
+  const std::int64_t words = plan.fast_memory_words;
+  const auto choose = [&](RecomputePass pass) {
+    auto tile = choose_panel(pass, size, words);
+    if (tile && options.tile_sizes == TileSizes::hardware) {
+      tile = round_to_hardware(pass, *tile, size, words, options.element_bytes);
+    }
+    return tile;
+  };
+  const auto forward = choose(RecomputePass::forward);
+  const auto rows = choose(RecomputePass::backward_rows);
+  const auto columns = choose(RecomputePass::backward_columns);
+  if (!forward || !rows || !columns) return std::nullopt;
+  CandidatePlan candidate;
+  candidate.summary.schedule = Schedule::recompute;
+  candidate.summary.backward_passes = BackwardPasses::two;
+  candidate.summary.row_panel = forward->rows;
+  candidate.summary.column_panel = forward->columns;
+  candidate.summary.feature_chunk = forward->features;
+  candidate.use(Product::forward, {forward->rows, forward->columns, 0, false, false}, forward->features, 0);
+  candidate.use(Product::backward_rows, {rows->rows, rows->columns, 0, false, false}, rows->features, 0);
+  candidate.use(Product::backward_columns, {columns->rows, columns->columns, 0, true, false}, columns->features, 0);
+  candidate.summary.name = "recompute, panels of " + std::to_string(forward->rows) + " rows, two passes backward";
+  return candidate;
+}
+
+/// Materialize with tiles for pairs that fill their neighbourhood as `local` says: the pattern's own density for pairs
+/// spread evenly, more for pairs in bands and blocks.
+CandidatePlan materialize(const PlanData& plan, const AttentionSize& local, double fill, const PlanOptions& options) {
+  const std::int64_t words = plan.fast_memory_words;
+  MaterializeTiles tiles = choose_materialize(local, words);
+  if (options.tile_sizes == TileSizes::hardware) {
+    const ProductSize by_head_dim = {local.queries, local.keys, local.pairs, local.head_dim};
+    const ProductSize by_value_dim = {local.queries, local.keys, local.pairs, local.value_dim};
+    const auto transposed = [](const ProductSize& p) { return ProductSize{p.columns, p.rows, p.pairs, p.features}; };
+    const auto round = [&](auto& tile, const ProductSize& product) {
+      tile = round_to_hardware(tile, product, words, options.element_bytes);
+    };
+    round(tiles.scores, by_head_dim);
+    round(tiles.grad_probabilities, by_value_dim);
+    round(tiles.output, by_value_dim);
+    round(tiles.grad_query, by_head_dim);
+    round(tiles.grad_key, transposed(by_head_dim));
+    round(tiles.grad_value, transposed(by_value_dim));
+  }
+  CandidatePlan candidate;
+  candidate.summary.schedule = Schedule::materialize;
+  candidate.summary.row_panel = tiles.scores.rows;
+  candidate.summary.column_panel = tiles.scores.columns;
+  candidate.summary.feature_chunk = tiles.output.features;
+  const auto use_scores = [&](Product product, const ScoreTile& tile) {
+    candidate.use(product, {tile.rows, kLongestSpan, tile.pairs, false, true}, tile.features, tile.streamed);
+  };
+  use_scores(Product::scores, tiles.scores);
+  use_scores(Product::grad_probabilities, tiles.grad_probabilities);
+  // The other side of a value product passes a few tokens at a time; how many a numeric tile spans is free.
+  const std::int64_t span = fill * static_cast<double>(kSparseTileFill) < 1 ? kWidePanel : 4 * kPanel;
+  const auto use_rows = [&](Product product, const ValueTile& tile) {
+    candidate.use(product, {tile.rows, span, 0, false, true}, tile.features, tile.streamed);
+  };
+  use_rows(Product::output, tiles.output);
+  use_rows(Product::grad_query, tiles.grad_query);
+  const auto use_columns = [&](Product product, const ValueTile& tile) {
+    candidate.use(product, {kPanel, tile.rows, 0, true, true}, tile.features, tile.streamed);
+  };
+  use_columns(Product::grad_key, tiles.grad_key);
+  use_columns(Product::grad_value, tiles.grad_value);
+  candidate.summary.name = "materialize, score tiles of " + std::to_string(tiles.scores.rows) + " rows and " +
+                           std::to_string(tiles.scores.pairs) + " pairs, output tiles of " +
+                           by(tiles.output.rows, tiles.output.features);
+  return candidate;
+}
+
+/// Densities that a neighbourhood of the pattern may have.
+std::vector<AttentionSize> local_sizes(const AttentionSize& size) {
+  std::vector<AttentionSize> sizes = {size};
+  const double rho = density(size);
+  if (rho <= 0 || rho >= 0.5) return sizes;
+  for (const double local : {std::sqrt(rho), 1.0}) {
+    AttentionSize& other = sizes.emplace_back(size);
+    const double places = static_cast<double>(size.queries) * static_cast<double>(size.keys);
+    other.pairs = static_cast<std::int64_t>(local * places);
+  }
+  return sizes;
+}
+
+/// Pairs that stand in dense tiles count with their tile's places, those in sparse tiles alone.
+struct Arithmetic {
+  double dense_places = 0;
+  double sparse_pairs = 0;
+  double tiles = 0;
+};
+
+Arithmetic arithmetic_of(const PlanData& plan, Product product) {
+  std::vector<Arithmetic> patterns;
+  const auto cut = static_cast<std::size_t>(plan.product(product).cut);
+  for (const std::vector<TileList>& lists : plan.tile_lists) {
+    Arithmetic& sum = patterns.emplace_back();
+    for (std::int64_t panel = 0; panel < plan.row_panels(product); ++panel) {
+      for (const PlanTile& tile : lists[cut].row(panel)) {
+        const TileLayout layout = tile_layout(plan.row_range(product, panel), tile);
+        (layout.compact ? sum.sparse_pairs : sum.dense_places) +=
+            static_cast<double>(layout.compact ? tile.pairs : layout.values);
+        sum.tiles += 1;
+      }
+    }
+  }
+  Arithmetic total;
+  for (std::int64_t batch = 0; batch < plan.problem.batch; ++batch) {
+    for (std::int64_t head = 0; head < plan.problem.query_heads; ++head) {
+      const Arithmetic& sum = patterns[static_cast<std::size_t>(plan.patterns.index(batch, head))];
+      total.dense_places += sum.dense_places;
+      total.sparse_pairs += sum.sparse_pairs;
+      total.tiles += sum.tiles;
+    }
+  }
+  return total;
+}
+
+double estimated_seconds(const PlanData& plan, const PlanCandidate& summary, std::int64_t element_bytes) {
+  const CostModel cost;
+  const auto d = static_cast<double>(plan.problem.head_dim);
+  const auto d_v = static_cast<double>(plan.problem.value_dim);
+  double seconds = 0;
+  const auto add = [&](Product product, double flop_per_place, double exponentials, double chunks) {
+    const Arithmetic sum = arithmetic_of(plan, product);
+    seconds += sum.dense_places * flop_per_place / cost.dense_flop_per_second +
+               sum.sparse_pairs * flop_per_place / cost.pair_flop_per_second +
+               (sum.dense_places + sum.sparse_pairs) * exponentials / cost.exponential_per_second +
+               sum.tiles * chunks * cost.seconds_per_tile;
+  };
+  const auto chunks = [&](Product product, double features) {
+    return std::ceil(features / static_cast<double>(std::max<std::int64_t>(plan.product(product).features, 1)));
+  };
+  if (summary.schedule == Schedule::recompute) {
+    const bool two = summary.backward_passes == BackwardPasses::two;
+    add(Product::forward, 2 * (d + d_v), 1, 1);
+    add(Product::backward_rows, two ? 2 * (2 * d + d_v) : 2 * (3 * d + 2 * d_v), 1, 1);
+    if (two) add(Product::backward_columns, 2 * (2 * d + 2 * d_v), 1, 1);
+  } else {
+    // S in both passes, its exponentials for the sums, for O (once a chunk) and for P.
+    add(Product::scores, 4 * d, 2, 2 * chunks(Product::scores, d));
+    add(Product::output, 2 * d_v, chunks(Product::output, d_v), chunks(Product::output, d_v));
+    add(Product::grad_probabilities, 2 * d_v, 0, chunks(Product::grad_probabilities, d_v));
+    add(Product::grad_query, 2 * d, 0, chunks(Product::grad_query, d));
+    add(Product::grad_key, 2 * d, 0, chunks(Product::grad_key, d));
+    add(Product::grad_value, 2 * d_v, 0, chunks(Product::grad_value, d_v));
+  }
+  const auto words = static_cast<double>(summary.forward_words + summary.backward_words);
+  return seconds + words * static_cast<double>(element_bytes) / cost.bytes_per_second;
+}
+
+/// The worst case for one head: what the tiles would move if the pairs were spread evenly.
+void predict_by_formula(const PlanData& plan, const CandidatePlan& candidate, const AttentionSize& size,
+                        PlanCandidate& summary) {
+  const auto heads = static_cast<double>(plan.problem.batch * plan.problem.query_heads);
+  const auto panel = [&](Product product) {
+    const ProductTiles& tiles = candidate.products[static_cast<std::size_t>(product)];
+    const TileCut& cut = candidate.cuts[static_cast<std::size_t>(tiles.cut)];
+    return PanelTile{cut.row_panel, cut.column_panel, tiles.features};
+  };
+  if (summary.schedule == Schedule::materialize) {
+    const MaterializeTiles tiles = choose_materialize(size, plan.fast_memory_words);
+    summary.forward_formula_words = heads * materialize_forward_traffic(size, tiles).words();
+    summary.backward_formula_words = heads * materialize_backward_traffic(size, tiles).words();
+    return;
+  }
+  summary.forward_formula_words = heads * recompute_forward_traffic(size, panel(Product::forward)).words();
+  if (summary.backward_passes == BackwardPasses::two) {
+    const RecomputeBackwardTiles tiles = {false, panel(Product::backward_rows), panel(Product::backward_columns)};
+    summary.backward_formula_words = heads * recompute_backward_traffic(size, tiles).words();
+    return;
+  }
+  // One pass: what the row pass moves, and dK, dV read and written for each panel that touches a key.
+  const double rows = static_cast<double>(panel(Product::backward_rows).rows);
+  const double visits = static_cast<double>(size.keys) * std::ceil(static_cast<double>(size.queries) / rows) *
+                        touched_share(density(size), rows);
+  const auto features = static_cast<double>(size.head_dim + size.value_dim);
+  const auto queries = static_cast<double>(size.queries);
+  summary.backward_formula_words =
+      heads * (visits * 3 * features + static_cast<double>(size.keys) * features +
+               queries * (2 * static_cast<double>(size.head_dim) + 3 * static_cast<double>(size.value_dim) + 3));
+}
+
+/// Words that the largest tile of a one-pass candidate holds in fast memory.
+double largest_residency(const PlanData& plan) {
+  const auto d = static_cast<double>(plan.problem.head_dim);
+  const auto d_v = static_cast<double>(plan.problem.value_dim);
+  const auto rows = static_cast<double>(plan.cut(Product::backward_rows).row_panel);
+  double pairs = 0;
+  for (const std::vector<TileList>& lists : plan.tile_lists) {
+    for (const PlanTile& tile : lists[static_cast<std::size_t>(plan.product(Product::backward_rows).cut)].tiles) {
+      pairs = std::max(pairs, static_cast<double>(tile.pairs));
+    }
+  }
+  return rows * (2 * d + d_v + 2) + 2 * pairs + std::max(d, d_v);
+}
+
+}  // namespace
+
+void CandidatePlan::use(Product product, const TileCut& cut, std::int64_t features, std::int64_t streamed) {
+  const auto known = std::find(cuts.begin(), cuts.end(), cut);
+  const auto index = static_cast<int>(known - cuts.begin());
+  if (known == cuts.end()) cuts.push_back(cut);
+  products[static_cast<std::size_t>(product)] = {index, features, streamed};
+}
+
+std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& size, const PlanOptions& options) {
+  std::vector<CandidatePlan> candidates;
+  const bool hardware = options.tile_sizes == TileSizes::hardware;
+  const bool large = plan.regime == Regime::large_fast_memory;
+  const bool recompute =
+      options.schedule == Schedule::recompute || (options.schedule == Schedule::automatic && (large || hardware));
+  const bool materialized =
+      options.schedule == Schedule::materialize || (options.schedule == Schedule::automatic && !large);
+  const bool sizes_given = options.row_panel > 0 || options.column_panel > 0;
+  const double fill = sampled_fill(plan.patterns, kPanel, kPanel);
+  const std::int64_t side = square_panel(plan.problem, plan.fast_memory_words);
+
+  if (recompute && options.backward_passes != BackwardPasses::two) {
+    if (sizes_given) {
+      candidates.push_back(one_pass(plan, options.row_panel > 0 ? options.row_panel : std::max<std::int64_t>(side, 1),
+                                    options.column_panel > 0 ? options.column_panel : kPanel, 0));
+    } else {
+      // Only between the two limits it takes a closer look to tell which of the two is faster.
+      const bool dense = !hardware || fill > 1.0 / 64;
+      const bool sparse = hardware && fill < 0.25;
+      if (side > 0 && dense) candidates.push_back(one_pass(plan, side, side, 0));
+      if (side > 0 && sparse) candidates.push_back(one_pass(plan, side, kWidePanel, 1));
+    }
+  }
+  if (recompute && !sizes_given && (!hardware || options.backward_passes == BackwardPasses::two)) {
+    if (options.backward_passes != BackwardPasses::one) {
+      if (auto candidate = two_passes(plan, size, options)) candidates.push_back(std::move(*candidate));
+    }
+  }
+  if (materialized && plan.fast_memory_words >= kLeastFastMemory) {
+    for (const AttentionSize& local : local_sizes(size)) {
+      candidates.push_back(materialize(plan, local, fill, options));
+    }
+  }
+  return candidates;
+}
+
+std::optional<PlanData> realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size,
+                                const PlanOptions& options) {
+  PlanData realized = plan;
+  realized.schedule = candidate.summary.schedule;
+  realized.backward_passes = candidate.summary.backward_passes;
+  realized.products = candidate.products;
+  realized.cuts = candidate.cuts;
+  for (const Pattern& pattern : plan.patterns.patterns()) {
+    std::vector<TileList>& lists = realized.tile_lists.emplace_back();
+    for (const TileCut& cut : candidate.cuts) lists.push_back(cut_tiles(pattern, cut));
+  }
+  const bool streams =
+      candidate.summary.schedule == Schedule::recompute && realized.product(Product::backward_rows).streamed > 0;
+  if (streams && largest_residency(realized) > static_cast<double>(plan.fast_memory_words)) return std::nullopt;
+  measure_store(realized);
+  const WalkTraffic forward = forward_traffic(realized);
+  const WalkTraffic backward = backward_traffic(realized);
+  PlanCandidate& summary = candidate.summary;
+  summary.forward_words = forward.words();
+  summary.backward_words = backward.words();
+  predict_by_formula(realized, candidate, size, summary);
+  summary.seconds = estimated_seconds(realized, summary, options.element_bytes);
+  realized.candidates = {summary};
+  return realized;
+}
+
+}  // namespace cobble::detail
