@@ -56,7 +56,6 @@ FileEntries read_smtx(std::span<const std::byte> bytes, const std::string& path,
   FileEntries result;
   result.entries.rows = rows;
   result.entries.columns = columns;
-  result.in_file = count;
   result.entries.row_indices.reserve(static_cast<std::size_t>(count));
   result.entries.column_indices.reserve(static_cast<std::size_t>(count));
   for (std::int64_t row = 0; row < rows; ++row) {
