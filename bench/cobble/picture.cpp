@@ -29,9 +29,6 @@ constexpr double kTextSize = 14;
 constexpr double kTitleSize = 20;
 constexpr int kShades = 48;
 
-/// The share of the way from an empty tile to a full one, as eyes see it: lightness grows with the cube root.
-double visible_share(double fill) { return std::cbrt(fill); }
-
 /// A cell inside the plot, with a gap to the next one where there is room for it.
 Box cell_box(const PictureLayout& layout, std::int64_t row, std::int64_t column, std::int64_t columns, int gap) {
   return {layout.plot.x + static_cast<int>(column) * layout.keys.pixels_per_cell,
@@ -41,17 +38,18 @@ Box cell_box(const PictureLayout& layout, std::int64_t row, std::int64_t column,
 
 int gap_between_cells(const PictureLayout& layout) {
   const int smaller = std::min(layout.queries.pixels_per_cell, layout.keys.pixels_per_cell);
-  return smaller >= 12 ? 2 : smaller >= 4 ? 1 : 0;
+  return smaller >= 12 ? 2 : smaller >= (layout.shows_pairs ? 4 : 6) ? 1 : 0;
 }
 
 /// Tiles as rectangles, grouped by shade; neighbours of the same shade in a row become one where there is no gap.
 void paint_tiles(const TileMap& map, const PictureLayout& layout, Painter& painter) {
   const int gap = gap_between_cells(layout);
+  const std::int64_t area = map.row_tile * map.column_tile;
   std::map<int, std::vector<Box>> boxes;
   const auto level_of = [&](std::int64_t row, std::int64_t column) {
     const float fill = map.at(row, column);
     if (fill == 0) return -1;
-    return fill == 1 ? kShades : std::min(kShades - 1, static_cast<int>(visible_share(fill) * kShades));
+    return fill == 1 ? kShades : std::min(kShades - 1, static_cast<int>(shade_of_fill(fill, area) * kShades));
   };
   for (std::int64_t row = 0; row < map.tile_rows; ++row) {
     for (std::int64_t column = 0; column < map.tile_columns;) {
@@ -63,8 +61,7 @@ void paint_tiles(const TileMap& map, const PictureLayout& layout, Painter& paint
     }
   }
   for (const auto& [level, same_level] : boxes) {
-    const double share = (level + 0.5) / kShades;
-    painter.fill(same_level, level == kShades ? kFull : shade(share * share * share));
+    painter.fill(same_level, level == kShades ? kFull : shade_color((level + 0.5) / kShades));
   }
 }
 
@@ -172,7 +169,7 @@ void paint_legend(const TileMap& tiles, const PictureLayout& layout, Painter& pa
 
   swatch(layout.shows_pairs ? kFullTint : kFull, kFull);
   write("full " + share(tiles.full));
-  swatch(layout.shows_pairs ? kPartialTint : shade(0.3), kPartial);
+  swatch(layout.shows_pairs ? kPartialTint : shade_color(0.4), kPartial);
   write("partial " + share(tiles.partial));
   swatch(kEmpty, kEmpty);
   write("empty " + share(tiles.empty()));
@@ -185,13 +182,12 @@ void paint_legend(const TileMap& tiles, const PictureLayout& layout, Painter& pa
   // The scale of partial tiles.
   constexpr int kScaleWidth = 180;
   double scale_x = layout.plot.x + text_width(sizes, kTextSize) + 40;
-  const std::string label = "partial, by fill: 0.1 %";
+  const std::string label = "partial, by fill: 1 pair";
   painter.write({scale_x, second_line, label, kTextSize, Anchor::start, kSoftInk});
   scale_x += text_width(label, kTextSize) + 14;
   for (int i = 0; i < kScaleWidth; ++i) {
-    const double position = visible_share(0.001) + (1 - visible_share(0.001)) * (i + 0.5) / kScaleWidth;
     painter.fill({static_cast<int>(scale_x) + i, static_cast<int>(second_line) - 11, 1, 12},
-                 shade(std::pow(position, 3)));
+                 shade_color((i + 0.5) / kScaleWidth));
   }
   painter.write({scale_x + kScaleWidth + 8, second_line, "100 %", kTextSize, Anchor::start, kSoftInk});
 }
@@ -204,11 +200,16 @@ std::string shorten_to_width(const std::string& text, double font_size, double w
 
 }  // namespace
 
-Color shade(double fill) {
+double shade_of_fill(double fill, std::int64_t area) {
+  if (area <= 1) return 1;
+  return std::clamp(1 + std::log(fill) / std::log(static_cast<double>(area)), 0.0, 1.0);
+}
+
+Color shade_color(double shade) {
   constexpr Color kLight = {0xfb, 0xc9, 0x7f};
   constexpr Color kMiddle = {0xee, 0x7b, 0x1f};
   constexpr Color kDark = {0xa3, 0x2a, 0x17};
-  return mix({kLight, kMiddle, kDark}, visible_share(fill));
+  return mix({kLight, kMiddle, kDark}, shade);
 }
 
 void paint(const Pattern& pattern, const std::string& title, const PictureLayout& layout, Painter& painter) {

@@ -46,7 +46,10 @@ struct Tick {
 /// of 1, 2 or 5 times a power of ten.
 std::vector<Tick> make_ticks(std::int64_t tokens, int most);
 
-/// The colour of a partial tile.
-Color shade(double fill);
+/// Where a partial tile of `area` pairs stands between a single pair (0) and all (1): eyes take equal ratios for equal
+/// steps, so by the logarithm of its fill.
+double shade_of_fill(double fill, std::int64_t area);
+/// The colour of a partial tile; from light to dark in steps that look even.
+Color shade_color(double shade);
 
 }  // namespace cobble::program

@@ -9,7 +9,8 @@ namespace cobble::program {
 namespace {
 
 constexpr int kMostPixels = 1024;
-constexpr int kFewestPixels = 96;         // of the shorter axis, so that it stays readable
+constexpr int kFewestPixels = 80;  // of the shorter axis, so that it stays readable
+constexpr std::int64_t kFewestCells = 16;
 constexpr std::int64_t kMostPairs = 512;  // tokens up to which pairs are drawn
 constexpr int kLargestPair = 32;
 constexpr std::int64_t kFewestTiles = 256;
@@ -31,16 +32,12 @@ std::int64_t choose_tile(std::int64_t tokens, int most_pixels) {
   return tile;
 }
 
-/// An axis as long as the other allows; when that is too short to see, in a scale of its own.
+/// An axis on the scale of the other; when that makes it too short to see, on a scale of its own.
 AxisLayout short_axis(const AxisLayout& longer, std::int64_t tokens) {
   AxisLayout axis = {tokens, longer.tokens_per_cell, longer.pixels_per_cell};
   if (axis.pixels() >= kFewestPixels || tokens == 0) return axis;
-  if (longer.tokens_per_cell > 1) {
-    // Finer cells, if there are tokens for them.
-    axis.tokens_per_cell = std::max<std::int64_t>(1, tokens / kFewestPixels);
-  }
-  axis.pixels_per_cell = std::min(pixels_for(axis.cells(), kFewestPixels), kLargestPair);
-  axis.pixels_per_cell = std::max(axis.pixels_per_cell, longer.pixels_per_cell);
+  while (axis.tokens_per_cell > 1 && axis.cells() < kFewestCells) axis.tokens_per_cell /= 2;
+  axis.pixels_per_cell = std::clamp(pixels_for(axis.cells(), 2 * kFewestPixels), longer.pixels_per_cell, kLargestPair);
   return axis;
 }
 

@@ -21,7 +21,7 @@ std::uint64_t mix(std::uint64_t bits) {
 
 /// The sum of the four 16-bit parts, centred and scaled to variance 1: 4 (2^32 - 1) / 12 is the variance of the sum.
 double near_normal(std::uint64_t bits) {
-  constexpr double kInverseDeviation = 1 / 37837.22704;
+  constexpr double kInverseDeviation = 1 / 37837.22723720648;
   const std::uint64_t sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
   return (static_cast<double>(sum) - 2 * 65535.0) * kInverseDeviation;
 }

@@ -13,7 +13,7 @@ void print_json(const Json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void print_line(const std::string& label, const std::string& text) { fmt::print("{:<10}{}\n", label, text); }
+void print_line(const std::string& label, const std::string& text) { fmt::print("{:<12}{}\n", label, text); }
 
 double density(const Pattern& pattern) {
   const double area = static_cast<double>(pattern.rows()) * static_cast<double>(pattern.columns());

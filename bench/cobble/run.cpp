@@ -153,10 +153,11 @@ void print_report(const RunArguments& arguments, const LoadedPattern& loaded, co
   if (loaded.read_report) print_line("", read_report_text(*loaded.read_report));
   const std::string heads =
       problem.key_value_heads == problem.query_heads
-          ? fmt::format("{} heads", problem.query_heads)
+          ? fmt::format("{} head{}", problem.query_heads, problem.query_heads == 1 ? "" : "s")
           : fmt::format("{} heads over {} of keys and values", problem.query_heads, problem.key_value_heads);
-  print_line("problem", fmt::format("batch {}, {}, d = {}, d_v = {}, {}, {} threads", problem.batch, heads,
-                                    problem.head_dim, problem.value_dim, arguments.dtype, report.threads));
+  print_line("problem",
+             fmt::format("batch {}, {}, d = {}, d_v = {}, {}, {} thread{}", problem.batch, heads, problem.head_dim,
+                         problem.value_dim, arguments.dtype, report.threads, report.threads == 1 ? "" : "s"));
   print_line("plan", fmt::format("{}: M = {} words of fast memory, split point M* = {}", to_string(plan.schedule()),
                                  group_digits(plan.fast_memory_words()), format_quantity(plan.split_point())));
   print_line(

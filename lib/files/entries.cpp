@@ -24,7 +24,7 @@ std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 /// Throws where the columns of a row do not increase in the file's order, whatever the order of the rows.
 void require_ascending_rows(const FileEntries& file, const std::string& path) {
   std::vector<std::int32_t> last_column(index(file.entries.rows), -1);
-  for (std::size_t i = 0; i < index(file.in_file); ++i) {
+  for (std::size_t i = 0; i < file.entries.row_indices.size(); ++i) {
     const std::int32_t row = file.entries.row_indices[i];
     const std::int32_t column = file.entries.column_indices[i];
     const std::int32_t last = std::exchange(last_column[index(row)], column);
@@ -36,8 +36,7 @@ void require_ascending_rows(const FileEntries& file, const std::string& path) {
   }
 }
 
-/// Returns how many there were.
-std::int64_t drop_zeros(CooMatrix<double>& entries) {
+void drop_zeros(CooMatrix<double>& entries) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < entries.values.size(); ++i) {
     if (entries.values[i] == 0) continue;
@@ -46,11 +45,30 @@ std::int64_t drop_zeros(CooMatrix<double>& entries) {
     entries.values[kept] = entries.values[i];
     ++kept;
   }
-  const std::size_t dropped = entries.values.size() - kept;
   entries.row_indices.resize(kept);
   entries.column_indices.resize(kept);
   entries.values.resize(kept);
-  return static_cast<std::int64_t>(dropped);
+}
+
+/// Calls `visit(row, column, i, mirrored)` for each entry i, then for the mirrored ones.
+template <class Visit>
+void for_each_entry(const FileEntries& file, Visit visit) {
+  const CooMatrix<double>& entries = file.entries;
+  for (std::size_t i = 0; i < entries.row_indices.size(); ++i) {
+    visit(entries.row_indices[i], entries.column_indices[i], i, false);
+  }
+  if (file.mirror == Mirror::none) return;
+  for (std::size_t i = 0; i < entries.row_indices.size(); ++i) {
+    if (entries.row_indices[i] == entries.column_indices[i]) continue;
+    visit(entries.column_indices[i], entries.row_indices[i], i, true);
+  }
+}
+
+/// Mirrored ones included.
+std::int64_t count_entries(const FileEntries& file) {
+  std::int64_t count = 0;
+  for_each_entry(file, [&](auto...) { ++count; });
+  return count;
 }
 
 /// Sorts columns [begin, end), and with them their values if there are any. Equal ones keep their order.
@@ -99,25 +117,28 @@ void merge_rows(CsrPattern& matrix, std::vector<double>* values, ReadReport& rep
 /// or by column, and then no row needs sorting. (to_csr() sorts by column and by row, which takes twice the time.)
 void compress(FileEntries file, const std::string& path, const ReadOptions& options, CsrPattern& matrix,
               std::vector<double>* values, ReadReport& report) {
-  report.stored_entries = file.entries.entries();
-  report.expanded_symmetry = file.expanded_symmetry;
+  report.stored_entries = count_entries(file);
+  report.expanded_symmetry = file.mirror != Mirror::none;
   if (options.strict) require_ascending_rows(file, path);
-  if (options.drop_zeros) report.zeros_dropped = drop_zeros(file.entries);
+  if (options.drop_zeros) drop_zeros(file.entries);
+  const std::int64_t count = options.drop_zeros ? count_entries(file) : report.stored_entries;
+  report.zeros_dropped = report.stored_entries - count;
 
-  const CooMatrix<double>& entries = file.entries;
-  matrix.rows = entries.rows;
-  matrix.columns = entries.columns;
-  matrix.row_offsets.assign(index(entries.rows) + 1, 0);
-  for (const std::int32_t row : entries.row_indices) ++matrix.row_offsets[index(row) + 1];
+  matrix.rows = file.entries.rows;
+  matrix.columns = file.entries.columns;
+  matrix.row_offsets.assign(index(matrix.rows) + 1, 0);
+  for_each_entry(file, [&](std::int32_t row, auto...) { ++matrix.row_offsets[index(row) + 1]; });
   std::partial_sum(matrix.row_offsets.begin(), matrix.row_offsets.end(), matrix.row_offsets.begin());
   std::vector<std::int64_t> next(matrix.row_offsets.begin(), matrix.row_offsets.end() - 1);
-  matrix.column_indices.resize(entries.row_indices.size());
-  if (values != nullptr) values->resize(entries.row_indices.size());
-  for (std::size_t i = 0; i < entries.row_indices.size(); ++i) {
-    const std::size_t to = index(next[index(entries.row_indices[i])]++);
-    matrix.column_indices[to] = entries.column_indices[i];
-    if (values != nullptr) (*values)[to] = entries.values[i];
-  }
+  matrix.column_indices.resize(index(count));
+  if (values != nullptr) values->resize(index(count));
+  for_each_entry(file, [&](std::int32_t row, std::int32_t column, std::size_t i, bool mirrored) {
+    const std::size_t to = index(next[index(row)]++);
+    matrix.column_indices[to] = column;
+    if (values == nullptr) return;
+    const double value = file.entries.values[i];
+    (*values)[to] = mirrored && file.mirror == Mirror::skew_symmetric ? -value : value;
+  });
   merge_rows(matrix, values, report);
 }
 

@@ -21,11 +21,17 @@ enum class ValuesWanted {
   exact,
 };
 
-/// Entries in the file's order; the mirrored ones of a symmetric file follow.
+/// Whether each entry off the diagonal stands for two.
+enum class Mirror {
+  none,
+  symmetric,
+  skew_symmetric,  ///< the other one has the negated value
+};
+
+/// Entries as they stand in the file, in its order.
 struct FileEntries {
-  CooMatrix<double> entries;       ///< no values unless wanted
-  std::int64_t in_file = 0;        ///< how many entries stand in the file; the rest mirror them
-  bool expanded_symmetry = false;  ///< the file stores one triangle
+  CooMatrix<double> entries;  ///< no values unless wanted
+  Mirror mirror = Mirror::none;
 };
 
 /// Blocks in the file's order, offsets checked, block columns in range. No bits; no values unless wanted.

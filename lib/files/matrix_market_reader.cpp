@@ -29,7 +29,6 @@ class BodyReader {
   void require_zero_if_skew_diagonal(std::int64_t row, std::int64_t column, double value, const char* at_entry);
   void expect_file_end();
   void append(std::int64_t row, std::int64_t column, double value);
-  void mirror();
 
   TextCursor& cursor_;
   const Header& header_;
@@ -108,10 +107,9 @@ void BodyReader::append(std::int64_t row, std::int64_t column, double value) {
 void BodyReader::read_coordinates() {
   CooMatrix<double>& entries = result_.entries;
   const auto count = static_cast<std::size_t>(header_.entries);
-  const std::size_t most = header_.symmetry == Header::Symmetry::general ? count : 2 * count;
-  entries.row_indices.reserve(most);
-  entries.column_indices.reserve(most);
-  if (keeps_values()) entries.values.reserve(most);
+  entries.row_indices.reserve(count);
+  entries.column_indices.reserve(count);
+  if (keeps_values()) entries.values.reserve(count);
   for (std::int64_t number = 0; number < header_.entries; ++number) {
     find_entry(number);
     const char* at_entry = cursor_.position();
@@ -126,7 +124,6 @@ void BodyReader::read_coordinates() {
     append(row, column, value);
   }
   expect_file_end();
-  mirror();
 }
 
 void BodyReader::read_array() {
@@ -143,21 +140,6 @@ void BodyReader::read_array() {
     }
   }
   expect_file_end();
-  mirror();
-}
-
-void BodyReader::mirror() {
-  CooMatrix<double>& entries = result_.entries;
-  const std::size_t count = entries.row_indices.size();
-  result_.in_file = static_cast<std::int64_t>(count);
-  result_.expanded_symmetry = header_.symmetry != Header::Symmetry::general;
-  if (!result_.expanded_symmetry) return;
-  const double sign = header_.symmetry == Header::Symmetry::skew_symmetric ? -1 : 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::int32_t row = entries.row_indices[i];
-    const std::int32_t column = entries.column_indices[i];
-    if (row != column) append(column, row, keeps_values() ? sign * entries.values[i] : 0);
-  }
 }
 
 }  // namespace
@@ -171,6 +153,11 @@ FileEntries read_matrix_market(std::span<const std::byte> bytes, const std::stri
   FileEntries result;
   result.entries.rows = header.rows;
   result.entries.columns = header.columns;
+  if (header.symmetry == Header::Symmetry::skew_symmetric) {
+    result.mirror = Mirror::skew_symmetric;
+  } else if (header.symmetry != Header::Symmetry::general) {
+    result.mirror = Mirror::symmetric;
+  }
   BodyReader body(cursor, header, wanted, result);
   if (header.format == Header::Format::coordinate) {
     body.read_coordinates();

@@ -45,7 +45,6 @@ FileEntries read_dense_npy(std::span<const std::byte> bytes, const std::string& 
       if (wanted != ValuesWanted::none) entries.values.push_back(values.empty() ? 1.0 : values[at]);
     }
   }
-  result.in_file = entries.entries();
   return result;
 }
 
@@ -81,7 +80,6 @@ FileEntries read_padded_lists(std::span<const std::byte> bytes, const std::strin
       entries.column_indices.push_back(static_cast<std::int32_t>(column));
     }
   }
-  result.in_file = entries.entries();
   if (wanted != ValuesWanted::none) entries.values.assign(static_cast<std::size_t>(entries.entries()), 1.0);
   return result;
 }

@@ -115,7 +115,6 @@ FileEntries finish(CooMatrix<double> entries, const Sizes& sizes, const NpzReade
   entries.rows = sizes.rows;
   entries.columns = sizes.columns;
   entries.values = read_values(archive, entries.entries(), wanted);
-  result.in_file = entries.entries();
   result.entries = std::move(entries);
   return result;
 }

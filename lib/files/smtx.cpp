@@ -38,6 +38,7 @@ FileEntries read_smtx(std::span<const std::byte> bytes, const std::string& path,
     at_sizes.fail("found " + std::to_string(rows) + " rows and " + std::to_string(count) +
                   " entries, which a file of " + std::to_string(bytes.size()) + " bytes cannot hold");
   }
+  if (rows == 0 && count > 0) at_sizes.fail("found no rows, but " + std::to_string(count) + " entries");
   if (!is_plausible_size(columns, bytes.size())) {
     at_sizes.fail("found " + std::to_string(columns) + " columns in a file of " + std::to_string(bytes.size()) +
                   " bytes, expected at most 16777216, or 64 for each byte");
@@ -48,7 +49,7 @@ FileEntries read_smtx(std::span<const std::byte> bytes, const std::string& path,
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const bool first = i == 0;
     const bool last = i + 1 == offsets.size();
-    // The first is 0 and the last the number of entries; with no rows both hold for the same offset.
+    // The first is 0 and the last the number of entries; without rows they are the same.
     offsets[i] = read_number(cursor, "a row offset", last ? count : least, first ? 0 : count);
     least = offsets[i];
   }
@@ -56,7 +57,6 @@ FileEntries read_smtx(std::span<const std::byte> bytes, const std::string& path,
   FileEntries result;
   result.entries.rows = rows;
   result.entries.columns = columns;
-  result.in_file = count;
   result.entries.row_indices.reserve(static_cast<std::size_t>(count));
   result.entries.column_indices.reserve(static_cast<std::size_t>(count));
   for (std::int64_t row = 0; row < rows; ++row) {

@@ -42,7 +42,9 @@ TEST_CASE("counts and positions of global tokens are checked") {
   CHECK(error_of([] { global_tokens(8, -1); }) == "invalid_argument: count = -1, expected at least 0");
   CHECK(error_of([] { longformer(8, -1, 0); }) == "invalid_argument: window = -1, expected at least 0");
   CHECK(error_of([] { longformer(8, 1, -1); }) == "invalid_argument: globals = -1, expected at least 0");
-  const auto placed = [](std::vector<std::int32_t> positions) { return error_of([&] { global_tokens(8, positions); }); };
+  const auto placed = [](std::vector<std::int32_t> positions) {
+    return error_of([&] { global_tokens(8, positions); });
+  };
   CHECK(placed({8}) == "invalid_argument: positions[0] = 8, expected a position in [0, 8)");
   CHECK(placed({3, -1}) == "invalid_argument: positions[1] = -1, expected a position in [0, 8)");
   CHECK(placed({3, 3}) == "invalid_argument: positions[1] = 3 after 3, expected sorted distinct positions");

@@ -34,8 +34,9 @@ TEST_CASE("patterns of a grid are as many as its places and have one size") {
         "invalid_argument: a pattern grid of 0 x 1 (batch x heads); both must be at least 1");
   CHECK(error_of([] { PatternGrid({causal(9)}, 1, 2); }) ==
         "shape_mismatch: patterns holds 1, expected batch 1 x heads 2 = 2");
-  CHECK(error_of([] { PatternGrid({causal(9), causal(9, 10)}, 1, 2); }) ==
-        "shape_mismatch: patterns[1] is 9 x 10, patterns[0] is 9 x 9");
+  CHECK(error_of([] {
+          PatternGrid({causal(9), causal(9, 10)}, 1, 2);
+        }) == "shape_mismatch: patterns[1] is 9 x 10, patterns[0] is 9 x 9");
 }
 
 }  // namespace

@@ -30,11 +30,12 @@ TEST_CASE("a predicate is asked only within the columns in question") {
 
 TEST_CASE("a predicate may ask another pattern") {
   const Pattern inner = window(70, 3, 0) | leading_tokens(70, 2);
-  const Pattern outer = from_predicate(70, 70, [inner](std::int64_t i, std::int64_t j) {
-    return inner.contains(i, j) || (inner.bits(i, j) & 2U) != 0;
-  });
+  const Pattern outer = from_predicate(
+      70, 70, [inner](std::int64_t i, std::int64_t j) { return inner.contains(i, j) || (inner.bits(i, j) & 2U) != 0; });
   CHECK(test::first_difference(outer, 70, 70, [](std::int64_t i, std::int64_t j) {
-          const auto in = [i](std::int64_t column) { return column < 70 && (column < 2 || (column <= i && i - column <= 3)); };
+          const auto in = [i](std::int64_t column) {
+            return column < 70 && (column < 2 || (column <= i && i - column <= 3));
+          };
           return in(j) || in(j + 1);
         }) == "");
 }

@@ -30,10 +30,8 @@ TEST_CASE("anything but -1 outside the keys is an error that says where (report 
   const auto refused = [](std::vector<std::int64_t> indices) {
     return error_of([&] { top_k_tokens(indices, 2, 2, 5); });
   };
-  CHECK(refused({0, 1, 2, 5}) ==
-        "invalid_argument: indices[1][1] = 5, expected -1 (padding) or an index in [0, 5)");
-  CHECK(refused({0, -2, 2, 3}) ==
-        "invalid_argument: indices[0][1] = -2, expected -1 (padding) or an index in [0, 5)");
+  CHECK(refused({0, 1, 2, 5}) == "invalid_argument: indices[1][1] = 5, expected -1 (padding) or an index in [0, 5)");
+  CHECK(refused({0, -2, 2, 3}) == "invalid_argument: indices[0][1] = -2, expected -1 (padding) or an index in [0, 5)");
   CHECK(refused({0, 4294967296, 2, 3}) ==
         "invalid_argument: indices[0][1] = 4294967296, expected -1 (padding) or an index in [0, 5)");
   CHECK(refused({0, 1, 2}) == "shape_mismatch: indices has 3 entries, expected 2 lists x per_row 2 = 4");
@@ -47,13 +45,12 @@ TEST_CASE("lists of no entries are rows without pairs") {
 }
 
 TEST_CASE("top-k blocks are cut off at ragged edges (reports 5 and 9)") {
-  const std::vector<std::int64_t> indices{1, -1,  //
+  const std::vector<std::int64_t> indices{1,  -1,  //
                                           -1, -1,  //
-                                          0, 0};
+                                          0,  0};
   const Pattern pattern = top_k_blocks(indices, 11, 13, 2, 4, 7);
-  CHECK(first_difference(pattern, 11, 13, [](std::int64_t i, std::int64_t j) {
-          return (i < 4 && j >= 7) || (i >= 8 && j < 7);
-        }) == "");
+  CHECK(first_difference(pattern, 11, 13,
+                         [](std::int64_t i, std::int64_t j) { return (i < 4 && j >= 7) || (i >= 8 && j < 7); }) == "");
   CHECK(pattern.pairs() == 4 * 6 + 3 * 7);
 }
 

@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""The program cobble from outside: exit codes, one-line errors, JSON names, files and pictures.
+
+Usage: program_test.py PROGRAM. The part on shared pattern files is skipped where they are not there.
+"""
+
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+import zlib
+
+PROGRAM = None
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared" / "patterns"
+TOLERANCE = {"f32": 2e-5, "f64": 1e-12}
+TENSORS = {"output", "lse", "grad_query", "grad_key", "grad_value"}
+
+
+def cobble(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+
+
+def decode_png(data):
+    """Width, height and the rows of an 8-bit RGB image; raises when a checksum or the data is wrong."""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    position, compressed, header = 8, b"", None
+    while position < len(data):
+        length, kind = struct.unpack(">I4s", data[position:position + 8])
+        body = data[position + 8:position + 8 + length]
+        (checksum,) = struct.unpack(">I", data[position + 8 + length:position + 12 + length])
+        assert zlib.crc32(kind + body) == checksum, kind
+        if kind == b"IHDR":
+            header = struct.unpack(">IIBBBBB", body)
+        if kind == b"IDAT":
+            compressed += body
+        position += 12 + length
+    width, height = header[:2]
+    assert header[2:4] == (8, 2)
+    pixels = zlib.decompress(compressed)
+    assert len(pixels) == height * (1 + 3 * width)
+    return width, height
+
+
+class ProgramTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.folder = pathlib.Path(self.directory.name)
+
+    def json_of(self, *arguments):
+        result = cobble(*arguments, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "")  # no bars where stderr is no terminal
+        return json.loads(result.stdout)
+
+    def assert_fails(self, result, status, *expected):
+        self.assertEqual(result.returncode, status, result.stderr)
+        lines = result.stderr.splitlines()
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertTrue(lines[0].startswith("cobble: "), lines[0])
+        for text in expected:
+            self.assertIn(text, lines[0])
+
+
+class RunTest(ProgramTest):
+    def assert_check_passes(self, document, dtype):
+        self.assertTrue(document["check"]["passed"])
+        self.assertEqual(set(document["check"]["max_error"]), TENSORS)
+        for name, error in document["check"]["max_error"].items():
+            self.assertLessEqual(error, TOLERANCE[dtype], name)
+
+    def test_json_names(self):
+        document = self.json_of("run", "window(100,10,2) | leading_tokens(100,4)", "--heads", 4, "--kv-heads", 2,
+                                "--head-dim", 8, "--value-dim", 12, "--batch", 2, "--threads", 1, "--check")
+        names = {
+            "pattern": {"rows", "columns", "pairs", "density"},
+            "problem": {"batch", "heads", "kv_heads", "head_dim", "value_dim", "dtype", "threads"},
+            "plan": {"schedule", "regime", "split_point", "fast_memory", "row_panel", "column_panel", "feature_chunk",
+                     "workspace_bytes", "ms"},
+            "forward": {"ms", "gflops"},
+            "backward": {"ms", "gflops"},
+            "check": {"passed", "max_error"},
+        }
+        for group, members in names.items():
+            self.assertLessEqual(members, set(document[group]), group)
+        self.assertEqual(document["problem"] | {"batch": 2, "heads": 4, "kv_heads": 2, "head_dim": 8, "value_dim": 12,
+                                                "dtype": "f32", "threads": 1}, document["problem"])
+        self.assertGreater(document["peak_bytes"], 0)
+        self.assertIsInstance(document["isa"], str)
+
+    def test_gflops_count_useful_products_over_all_heads(self):
+        document = self.json_of("run", "causal(200)", "--heads", 3, "--batch", 2, "--head-dim", 16, "--value-dim", 8)
+        pairs = document["pattern"]["pairs"] * 6
+        for name, per_pair in (("forward", 2 * (16 + 8)), ("backward", 2 * (3 * 16 + 2 * 8))):
+            timing = document[name]
+            self.assertAlmostEqual(timing["gflops"] * timing["ms"] * 1e6 / (pairs * per_pair), 1, places=9)
+
+    def test_check_of_sampled_tokens(self):
+        document = self.json_of("run", "window(6000,20,0)", "--head-dim", 8, "--check")
+        self.assertEqual(document["check"]["query_tokens"], 64)
+        self.assert_check_passes(document, "f32")
+
+    def test_report_for_people(self):
+        result = cobble("run", "causal(64)", "--check")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "")
+        for text in ("causal(64)", "2,080 pairs", "forward", "backward", "GFLOP/s", "passed"):
+            self.assertIn(text, result.stdout)
+
+    def test_seed_decides_the_numbers(self):
+        for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+            self.json_of("run", "causal(20)", "--head-dim", 4, "--seed", seed, "--save", self.folder / f"{name}.npz")
+        a, b, c = ((self.folder / f"{name}.npz").read_bytes() for name in "abc")
+        self.assertEqual(a, b)
+        self.assertNotEqual(a, c)
+
+    def test_the_number_of_threads_does_not_change_a_bit(self):
+        for threads in (1, 2, 3):
+            self.json_of("run", "bigbird(256,16,3,1,2)", "--heads", 3, "--threads", threads, "--save",
+                         self.folder / f"{threads}.npz")
+        files = [(self.folder / f"{threads}.npz").read_bytes() for threads in (1, 2, 3)]
+        self.assertEqual(files[0], files[1])
+        self.assertEqual(files[0], files[2])
+
+    def test_empty_problems(self):
+        for expression in ("full(0)", "causal(5x0)", "full(1)", "!full(7)"):
+            with self.subTest(expression):
+                self.assert_check_passes(self.json_of("run", expression, "--check"), "f32")
+
+    def test_shared_files_pass_the_check(self):
+        if not SHARED.is_dir():
+            self.skipTest(f"{SHARED} is not there")
+        expected = json.loads((SHARED / "expected.json").read_text())
+        files = sorted((SHARED / "valid").iterdir()) + sorted((SHARED / "dialect").iterdir())
+        self.assertGreater(len(files), 20)
+        for path in files:
+            for dtype in ("f32", "f64"):
+                with self.subTest(path.name, dtype=dtype):
+                    document = self.json_of("run", path, "--check", "--dtype", dtype, "--repeat", 1)
+                    self.assert_check_passes(document, dtype)
+                    counts = expected[f"{path.parent.name}/{path.name}"]
+                    found = document["pattern"]
+                    self.assertEqual((found["rows"], found["columns"], found["pairs"]),
+                                     (counts["rows"], counts["cols"], counts["pairs"]))
+                    self.assertEqual(found["file"]["stored_entries"], counts["stored"])
+
+    def test_malformed_shared_files_fail_with_one_line(self):
+        if not SHARED.is_dir():
+            self.skipTest(f"{SHARED} is not there")
+        files = sorted((SHARED / "malformed").iterdir())
+        self.assertGreater(len(files), 20)
+        for path in files:
+            with self.subTest(path.name):
+                result = cobble("run", path, "--check", "--json")
+                self.assert_fails(result, 1, path.name)
+                self.assertEqual(result.stdout, "")
+
+    def test_own_files_pass_the_check(self):
+        for entry in json.loads((ROOT / "data" / "MANIFEST.json").read_text()):
+            with self.subTest(entry["file"]):
+                document = self.json_of("run", ROOT / "data" / entry["file"], "--head-dim", 16, "--check")
+                self.assert_check_passes(document, "f32")
+
+
+class FailureTest(ProgramTest):
+    def test_wrong_usage_exits_2(self):
+        for arguments in ([], ["walk"], ["run"], ["run", "full(4)", "--no-such-flag"], ["run", "full(4)", "extra"],
+                          ["run", "full(4)", "--dtype", "f99"], ["run", "full(4)", "--heads", "0"],
+                          ["run", "full(4)", "--heads", "many"], ["run", "full(4)", "--schedule", "best"],
+                          ["draw", "full(4)"], ["make", "full(4)"], ["convert", "a.mtx"],
+                          ["info", "full(4)", "--list-columns", "3"]):
+            with self.subTest(arguments):
+                result = cobble(*arguments)
+                self.assert_fails(result, 2)
+                self.assertEqual(result.stdout, "")
+
+    def test_failures_exit_1_and_say_what_was_expected(self):
+        for arguments, expected in (
+                (["info", "no_such_file.mtx"], "no_such_file.mtx"),
+                (["info", "windw(4,1,1)"], "windw"),
+                (["info", "full(4) | full(5)"], "5"),
+                (["info", "full(4)", "--strict"], "--strict"),
+                (["run", "full(4)", "--heads", "3", "--kv-heads", "2"], "3"),
+                (["draw", "full(4)", "-o", self.folder / "a.gif"], ".png"),
+                (["draw", "full(4)", "-o", self.folder / "none" / "a.png"], "a.png"),
+                (["make", "full(4)", "-o", self.folder / "a.txt"], "a.txt"),
+                (["make", "full(4)", "-o", self.folder / "a.mtx", "--block", "2"], ".npz"),
+                (["make", "full(4)", "-o", self.folder / "a.npz", "--block", "2x"], "2x"),
+                (["run", "full(4)", "--query", self.folder / "no.npy"], "no.npy")):
+            with self.subTest(arguments):
+                result = cobble(*arguments)
+                self.assert_fails(result, 1, expected)
+                self.assertEqual(result.stdout, "")
+
+    def test_help_exits_0(self):
+        for arguments in ([], ["run"], ["info"], ["draw"], ["make"], ["convert"]):
+            with self.subTest(arguments):
+                result = cobble(*arguments, "--help")
+                self.assertEqual(result.returncode, 0)
+                self.assertIn("Usage: cobble", result.stdout)
+
+
+class InfoTest(ProgramTest):
+    def test_counts_of_a_causal_pattern(self):
+        document = self.json_of("info", "causal(100)", "--head-dim", 32)
+        self.assertEqual(document["pattern"]["pairs"], 5050)
+        self.assertEqual(document["rows"], {"min": 1, "median": 50.5, "mean": 50.5, "max": 100, "empty": 0,
+                                            "heaviest": 99})
+        self.assertEqual(document["columns"]["heaviest"], 0)
+        self.assertEqual([tiles["size"] for tiles in document["tiles"]], [16, 32, 64, 128])
+        self.assertEqual(document["tiles"][2] | {"full": 1, "partial": 2, "empty": 1}, document["tiles"][2])
+        model = document["model"]
+        self.assertEqual((model["z_input"], model["z_qk"]), (3200, 5050))
+        self.assertAlmostEqual(model["split_point"], 3200**2 / 5050)
+        self.assertTrue(model["caches"])
+        for cache in model["caches"]:
+            large = cache["words"] >= model["split_point"]
+            self.assertEqual(cache["regime"], "large_fast_memory" if large else "small_fast_memory")
+
+    def test_a_pattern_without_pairs(self):
+        document = self.json_of("info", "!full(10)")
+        self.assertEqual(document["rows"]["empty"], 10)
+        self.assertIsNone(document["model"]["split_point"])  # infinite
+
+    def test_a_million_tokens(self):
+        document = self.json_of("info", "window(1048576,256,0)")
+        self.assertEqual(document["pattern"]["pairs"], 1048576 * 257 - 256 * 257 // 2)
+        self.assertEqual(document["columns"]["max"], 257)
+
+    def test_padded_lists(self):
+        path = self.folder / "lists.npy"
+        header = b"{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }"
+        header += b" " * (128 - 10 - len(header) - 1) + b"\n"
+        path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header +
+                         struct.pack("<6i", 4, 0, -1, 2, -1, -1))
+        document = self.json_of("info", path, "--padded-lists", "--list-columns", 5)
+        self.assertEqual((document["pattern"]["columns"], document["pattern"]["pairs"]), (5, 3))
+
+
+class PictureTest(ProgramTest):
+    def test_pictures_can_be_read(self):
+        for index, expression in enumerate(("window(200,16,0)", "bigbird(16384,64,3,1,3)", "causal(128x9000)",
+                                            "window(100000,500,0) | dilated(100000,4,5000)", "full(1)", "full(0)")):
+            with self.subTest(expression):
+                png, svg = self.folder / f"{index}.png", self.folder / f"{index}.svg"
+                document = self.json_of("draw", expression, "-o", png)
+                size = decode_png(png.read_bytes())
+                self.assertEqual(size, (document["picture"]["width"], document["picture"]["height"]))
+                self.json_of("draw", expression, "-o", svg)
+                root = xml.etree.ElementTree.parse(svg).getroot()
+                self.assertEqual((int(root.get("width")), int(root.get("height"))), size)
+                texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+                self.assertEqual(texts[0], expression)
+                self.assertIn("query token", texts)
+                self.assertIn("key token", texts)
+
+
+class FileTest(ProgramTest):
+    def test_conversions_come_back_to_the_same_pattern(self):
+        first = self.folder / "first.smtx"
+        self.json_of("make", "random(90x70,5) & causal(90x70)", "--seed", 3, "-o", first)
+        path = first
+        for step, extension in enumerate(("mtx", "npz", "npy", "smtx")):
+            target = self.folder / f"step{step}.{extension}"
+            self.json_of("convert", path, target)
+            path = target
+        self.assertEqual(path.read_text(), first.read_text())
+
+    def test_blocks(self):
+        path = self.folder / "blocks.npz"
+        document = self.json_of("make", "bigbird(256,32,3,1,1)", "-o", path, "--block", "32x64")
+        back = self.folder / "back.smtx"
+        direct = self.folder / "direct.smtx"
+        self.json_of("convert", path, back)
+        self.json_of("make", "bigbird(256,32,3,1,1)", "-o", direct)
+        self.assertEqual(back.read_text(), direct.read_text())
+        self.assertEqual(document["output"]["bytes"], path.stat().st_size)
+
+    def test_one_line_for_people(self):
+        result = cobble("make", "causal(10)", "-o", self.folder / "a.mtx")
+        self.assertEqual(len(result.stdout.splitlines()), 1)
+        self.assertIn("55 pairs", result.stdout)
+
+
+class ManifestTest(ProgramTest):
+    """The files of data/ are what MANIFEST.json says, and their expressions still make them."""
+
+    MANIFEST = json.loads((ROOT / "data" / "MANIFEST.json").read_text())
+
+    def test_every_file_is_listed_and_all_are_small(self):
+        files = {path.name for path in (ROOT / "data").iterdir()} - {"MANIFEST.json", "make"}
+        self.assertEqual(files, {entry["file"] for entry in self.MANIFEST})
+        self.assertLess(sum((ROOT / "data" / name).stat().st_size for name in files), 2_000_000)
+        self.assertTrue(any(entry["rows"] >= 16384 for entry in self.MANIFEST))
+
+    def test_files_hold_what_the_manifest_says(self):
+        for entry in self.MANIFEST:
+            with self.subTest(entry["file"]):
+                document = self.json_of("info", ROOT / "data" / entry["file"])
+                for name in ("rows", "columns", "pairs"):
+                    self.assertEqual(document["pattern"][name], entry[name])
+                if entry["file"] == "empty_rows.npy":
+                    self.assertGreater(document["rows"]["empty"], 0)
+
+    def test_expressions_make_the_same_patterns(self):
+        for entry in self.MANIFEST:
+            if entry["pairs"] > 1_000_000:
+                continue  # as text too large for a quick test; its counts are compared above
+            with self.subTest(entry["file"]):
+                stored, made = self.folder / "stored.smtx", self.folder / "made.smtx"
+                self.json_of("convert", ROOT / "data" / entry["file"], stored)
+                self.json_of("make", entry["expression"], "--seed", entry["seed"], "-o", made)
+                self.assertEqual(stored.read_text(), made.read_text())
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main(verbosity=1)
