@@ -44,6 +44,12 @@ class BsrNode final : public PatternNode {
       }
     }
   }
+  std::int64_t index_words(std::int64_t pairs) const override {
+    // A block's index and, where it has them, its bits, shared by the pairs of a mean block.
+    const std::int64_t words = matrix_.view().blocks() * (matrix_.bits.empty() ? 1 : 1 + words_per_block_);
+    const std::int64_t total = total_pairs();
+    return total == 0 ? 0 : (pairs * words + total - 1) / total;
+  }
   std::int64_t pairs(std::int32_t row_begin, std::int32_t row_end) const override {
     const std::int64_t first_panel = divide_up(row_begin, matrix_.block_rows);
     const std::int64_t last_panel =

@@ -41,6 +41,7 @@ class CsrNode final : public PatternNode {
   std::int64_t pairs(std::int32_t row_begin, std::int32_t row_end) const override {
     return offset(row_end) - offset(row_begin);
   }
+  std::int64_t index_words(std::int64_t pairs) const override { return pairs; }
   std::string describe() const override {
     if (!text_.empty()) return text_;
     return "csr(" + std::to_string(rows()) + "x" + std::to_string(columns()) + ", " +

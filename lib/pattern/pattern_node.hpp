@@ -35,6 +35,8 @@ class PatternNode {
   virtual std::int64_t pairs_before(std::int32_t row, std::int32_t column) const;
   /// Pairs in rows [row_begin, row_end). The default walks the runs.
   virtual std::int64_t pairs(std::int32_t row_begin, std::int32_t row_end) const;
+  /// Words of stored structure that are read to learn where `pairs` pairs stand; 0 for what is computed.
+  virtual std::int64_t index_words(std::int64_t) const { return 0; }
   virtual std::string describe() const = 0;
   virtual Binding binding() const noexcept { return Binding::atom; }
   /// How deep set operations nest below this node.
