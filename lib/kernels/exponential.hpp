@@ -42,8 +42,7 @@ inline double exponential(double x) {
   x = x < kLowest ? kLowest : x;
   x = x > kHighest ? kHighest : x;
   const double shifted = x * 1.4426950408889634 + kRound;
-  const auto exponent =
-      static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(shifted) - std::bit_cast<std::uint64_t>(kRound));
+  const std::uint64_t exponent = std::bit_cast<std::uint64_t>(shifted) - std::bit_cast<std::uint64_t>(kRound);
   const double whole = shifted - kRound;
   const double r = (x - whole * 6.93147180369123816490e-01) - whole * 1.90821492927058770002e-10;
   double polynomial = 1.0 / 6227020800.0;  // 1 / 13!
@@ -59,9 +58,10 @@ inline double exponential(double x) {
   polynomial = polynomial * r + 1.0 / 6.0;
   polynomial = polynomial * r + 0.5;
   const double fraction = polynomial * (r * r) + r + 1.0;
-  const auto half = static_cast<std::int64_t>(static_cast<std::uint64_t>(exponent + 4096) >> 1) - 2048;
-  const auto low = std::bit_cast<double>(static_cast<std::uint64_t>(half + 1023) << 52);
-  const auto high = std::bit_cast<double>(static_cast<std::uint64_t>(exponent - half + 1023) << 52);
+  // Shifted and subtracted without sign, which may wrap: a NaN's exponent can be any number.
+  const std::uint64_t half = ((exponent + 4096) >> 1) - 2048;
+  const auto low = std::bit_cast<double>((half + 1023) << 52);
+  const auto high = std::bit_cast<double>((exponent - half + 1023) << 52);
   return fraction * low * high;
 }
 

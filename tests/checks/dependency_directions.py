@@ -23,25 +23,17 @@ BELOW = {
     "interop": {"storage", "pattern", "core"},
 }
 
-# Public header -> its layer; headers of include/cobble/interop/ are "interop", cobble.hpp may include all but those.
+# Layers of those public headers that have no source of their name; others belong to the layer of lib/<layer>/<stem>.cpp.
+# Headers of include/cobble/interop/ are "interop"; cobble.hpp may include all but those.
 PUBLIC = {
-    "error": "core",
-    "aligned_buffer": "core",
-    "tensor": "core",
-    "workspace": "core",
-    "csr": "storage",
-    "bsr": "storage",
-    "coo": "storage",
-    "convert": "storage",
-    "pattern": "pattern",
-    "pattern_grid": "pattern",
-    "files": "files",
-    "reference": "reference",
-    "model": "model",
-    "fast_memory": "model",
-    "plan": "plan",
-    "pebble": "pebble",
     "attention": "attention",
+    "bsr": "storage",
+    "cobble": "everything",
+    "convert": "storage",
+    "coo": "storage",
+    "csr": "storage",
+    "files": "files",
+    "workspace": "core",
 }
 
 # Third-party libraries, told by their headers, and the only layers that may include them.
@@ -57,24 +49,25 @@ THIRD_PARTY = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
-def layer_of_header(name):
+def layer_of_header(root, name):
     """The layer of an included header of ours, None when it is not ours."""
     parts = name.split("/")
     if parts[0] == "cobble" and len(parts) == 2:
         stem = parts[1].removesuffix(".hpp")
-        return "everything" if stem == "cobble" else PUBLIC.get(stem, f"unknown public header {name}")
+        sources = [source.parent.name for source in (root / "lib").glob(f"*/{stem}.cpp")]
+        return PUBLIC.get(stem) or (sources[0] if len(sources) == 1 else f"unknown (public header {name})")
     if parts[0] == "cobble":
         return parts[1]
     return parts[0] if parts[0] in BELOW and len(parts) > 1 else None
 
 
-def check_file(path, layer, is_public):
+def check_file(root, path, layer, is_public):
     for number, line in enumerate(path.read_text().splitlines(), 1):
         include = INCLUDE.match(line)
         if not include:
             continue
         name = include.group(2)
-        target = layer_of_header(name)
+        target = layer_of_header(root, name)
         if target is None:
             for library, (headers, layers) in THIRD_PARTY.items():
                 if re.match(headers, name) and (layer not in layers or (is_public and layer != "interop")):
@@ -94,9 +87,9 @@ def check_file(path, layer, is_public):
 
 def check_tree(root):
     for path in sorted((root / "include").rglob("*.hpp")):
-        yield from check_file(path, layer_of_header(str(path.relative_to(root / "include"))), True)
+        yield from check_file(root, path, layer_of_header(root, str(path.relative_to(root / "include"))), True)
     for path in sorted((root / "lib").rglob("*.[ch]pp")):
-        yield from check_file(path, path.relative_to(root / "lib").parts[0], False)
+        yield from check_file(root, path, path.relative_to(root / "lib").parts[0], False)
 
 
 def main():
