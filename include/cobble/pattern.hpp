@@ -77,7 +77,8 @@ class Pattern {
 
   const detail::PatternNode& node() const noexcept { return *node_; }
 
-  /// Set operations. Both sides have the same rows and columns, else Error{shape_mismatch}.
+  /// Set operations. Both sides have the same rows and columns, else Error{shape_mismatch}. More than 1000 on top of
+  /// one another are refused with Error{unsupported}: each question descends through all of them.
   friend Pattern operator|(const Pattern& a, const Pattern& b);
   friend Pattern operator&(const Pattern& a, const Pattern& b);
   friend Pattern operator-(const Pattern& a, const Pattern& b);
@@ -91,7 +92,8 @@ class Pattern {
 // Kinds. n_q is the number of query rows, n_k of key columns; the one-size forms are square. Sizes lie in
 // [0, 2^31 - 1]; all throw Error{invalid_argument, overflow} on bad sizes, naming the argument.
 // In kinds that relate positions, rectangular forms are aligned at the bottom right: query i stands at key position
-// i + n_k - n_q (the last query sees the last key), as in decoding with a key/value cache.
+// i + n_k - n_q (the last query sees the last key), as in decoding with a key/value cache. Counts and distances may
+// reach beyond the matrix: window(16, 100, 0) is causal(16).
 
 Pattern full(std::int64_t n);
 Pattern full(std::int64_t n_q, std::int64_t n_k);
@@ -128,7 +130,7 @@ Pattern leading_tokens(std::int64_t n_q, std::int64_t n_k, std::int64_t count);
 Pattern longformer(std::int64_t n, std::int64_t window, std::int64_t globals);
 
 /// BigBird over blocks (arXiv 2007.14062): window of `window_blocks` blocks centred on the diagonal (odd), the first
-/// `global_blocks` block rows and columns, and `random_blocks` further random blocks a row, seeded.
+/// `global_blocks` block rows and columns, and `random_blocks` further random blocks a row (as many as are left), seeded.
 Pattern bigbird(std::int64_t n, std::int64_t block, std::int64_t window_blocks, std::int64_t global_blocks,
                 std::int64_t random_blocks, std::uint64_t seed = 0);
 
@@ -152,12 +154,12 @@ Pattern top_k_tokens(std::span<const std::int64_t> indices, std::int64_t rows, s
 Pattern top_k_blocks(std::span<const std::int64_t> indices, std::int64_t n_q, std::int64_t n_k, std::int64_t per_row,
                      std::int32_t block_rows, std::int32_t block_columns);
 
-/// `per_row` random key blocks for each block row, seeded.
+/// `per_row` random distinct key blocks for each block row, seeded. At most as many as there are.
 Pattern random_blocks(std::int64_t n, std::int64_t block, std::int64_t per_row, std::uint64_t seed = 0);
-/// `per_row` random distinct keys for each row, seeded.
+/// `per_row` random distinct keys for each row, seeded. At most n_k.
 Pattern random_pairs(std::int64_t n_q, std::int64_t n_k, std::int64_t per_row, std::uint64_t seed = 0);
 /// A symmetric random graph without self-loops whose degrees follow a power law (exponent 2.5), seeded; about
-/// n * mean_degree pairs.
+/// n * mean_degree pairs (fewer in small dense graphs, where drawing more finds no new pair). mean_degree <= n - 1.
 Pattern power_law_graph(std::int64_t n, double mean_degree, std::uint64_t seed = 0);
 
 /// Stored patterns. The matrix is validated and taken over.
@@ -171,9 +173,11 @@ Pattern from_predicate(std::int64_t n_q, std::int64_t n_k, std::function<bool(st
 
 /// Builds a pattern from an expression such as "window(16384,512,0) | leading_tokens(16384,64)": calls of the kinds
 /// above by name (`blocks`, `random`, `graph` for the random ones, `documents(l1,l2,...)`), joined by & | - (& binds
-/// tighter than | and -, which associate to the left), prefixed by !, with parentheses. `n_q x n_k` stands for n where
-/// a kind can be rectangular ("causal(128x4096)"). Random kinds take an optional last seed argument; `seed` is the
-/// default. Throws Error{invalid_argument} that says where and what was expected.
+/// tighter than | and -, which associate to the left), prefixed by !, with parentheses (at most 200 deep). `n_q x n_k`
+/// stands for n where a kind can be rectangular ("causal(128x4096)", "documents(16x16,16x64)"); lists of positions
+/// stand in brackets ("vertical_slash(4096,[0,1,9],[0,128])"). Random kinds take an optional last seed argument; `seed`
+/// is the default. Throws Error{invalid_argument} that says in which column and what was expected. Reads back what
+/// describe() says, but for stored patterns, predicates, and lists of more than 64 numbers.
 Pattern parse_pattern(std::string_view expression, std::uint64_t seed = 0);
 
 }  // namespace cobble
