@@ -133,8 +133,8 @@ std::string Pattern::describe() const { return node_->describe(); }
 
 CsrPattern Pattern::to_csr() const {
   CsrPattern matrix{rows(), columns(), {0}, {}};
-  matrix.row_offsets.reserve(static_cast<std::size_t>(rows()) + 1);
   detail::reserve_entries(matrix.column_indices, pairs(), "the list of pairs");
+  detail::reserve_entries(matrix.row_offsets, rows() + 1, "the list of row offsets");
   std::vector<ColumnRun> runs;
   for (std::int32_t row = 0; row < node_->rows(); ++row) {
     runs.clear();

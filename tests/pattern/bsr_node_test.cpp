@@ -15,10 +15,16 @@ using test::first_difference;
 TEST_CASE("blocks may have any size, whole or with bits (report 12)") {
   const std::int64_t n_q = 70;
   const std::int64_t n_k = 150;
-  for (const auto& [height, width] : std::vector<std::pair<std::int32_t, std::int32_t>>{
-           {1, 1}, {1, 150}, {70, 1}, {5, 3}, {64, 64}, {7, 65}, {16, 128}, {200, 300}}) {
+  struct Shape {
+    std::int32_t height;
+    std::int32_t width;
+  };
+  for (const Shape shape : {Shape{1, 1}, Shape{1, 150}, Shape{70, 1}, Shape{5, 3}, Shape{64, 64}, Shape{7, 65},
+                            Shape{16, 128}, Shape{200, 300}}) {
+    const std::int32_t height = shape.height;
+    const std::int32_t width = shape.width;
     INFO(height, " x ", width);
-    const auto in_block = [h = height, w = width](std::int64_t i, std::int64_t j) { return (i / h + j / w) % 2 == 0; };
+    const auto in_block = [=](std::int64_t i, std::int64_t j) { return (i / height + j / width) % 2 == 0; };
     BsrPattern whole = test::bsr_of(n_q, n_k, height, width, in_block);
     whole.bits.clear();
     CHECK(first_difference(from_bsr(whole), n_q, n_k, in_block) == "");
