@@ -24,5 +24,7 @@ struct PebbleCount {
 /// holds more than fast memory, forgets a pebble, or leaves a result unwritten. O(words moved) time.
 PebbleCount count_forward(const Plan& plan);
 PebbleCount count_backward(const Plan& plan);
+/// dX and dY from A1, A2, A3, X, Y and dO, forward included. The plan was made with PlanOptions::parameter_gradients.
+PebbleCount count_parameter_gradients(const Plan& plan);
 
 }  // namespace cobble

@@ -49,6 +49,7 @@ struct PlanOptions {
   Schedule schedule = Schedule::automatic;
   BackwardPasses backward_passes = BackwardPasses::automatic;
   TileSizes tile_sizes = TileSizes::hardware;
+  bool parameter_gradients = false;    ///< backward is to give dX and dY (parameter_gradients.hpp), not dQ, dK, dV
   std::int64_t fast_memory_bytes = 0;  ///< 0: COBBLE_FAST_MEMORY, or half of one core's L2
   std::int64_t element_bytes = 4;      ///< of the compute type: fast memory in words = bytes / element_bytes
   std::int64_t row_panel = 0;          ///< of recompute; 0: chosen; otherwise rows of a panel
@@ -63,8 +64,8 @@ struct PlanCandidate {
   std::int64_t row_panel = 0;
   std::int64_t column_panel = 0;
   std::int64_t feature_chunk = 0;
-  std::int64_t forward_words = 0;  ///< moved by the walk, all heads; exact for this pattern
-  std::int64_t backward_words = 0;
+  std::int64_t forward_words = 0;    ///< moved by the walk, all heads; exact for this pattern
+  std::int64_t backward_words = 0;   ///< of parameter gradients: of all of it, forward included
   double forward_formula_words = 0;  ///< the model's worst case for as many pairs, all heads
   double backward_formula_words = 0;
   double seconds = 0;  ///< of forward and backward on one thread, by the cost model

@@ -135,6 +135,12 @@ void Executor<T>::load(const Block& block) {
       if (!materialized_) return;
       set_tile(block);
       return copy_pairs(block, grad_score_, tensors_.grad_score_store, false);
+    case Operand::grad_score_weights:
+    case Operand::grad_value_weights: weight_part_ = weight_slice(block); return;
+    case Operand::query_input:  // read in place
+    case Operand::value_input:
+    case Operand::score_weights:
+    case Operand::value_weights:
     case Operand::grad_key:  // summed up in place
     case Operand::grad_value:
     case Operand::grad_query:
@@ -167,18 +173,50 @@ void Executor<T>::create(const Block& block) {
       std::fill_n(scratch_.delta, rows, T{0});
       return;
     case Operand::query:
-    case Operand::key:
+      return set_zero(head_matrix(tensors_.projected_query, block.head.batch, block.head.query), block.rows,
+                      block.columns);
     case Operand::value:
+      return set_zero(head_matrix(tensors_.projected_value, block.head.batch, block.head.key_value), block.rows,
+                      block.columns);
+    case Operand::grad_score_weights:
+    case Operand::grad_value_weights: return set_zero(weight_slice(block), block.rows, block.columns);
+    case Operand::query_input:
+    case Operand::value_input:
+    case Operand::score_weights:
+    case Operand::value_weights:
+    case Operand::key:
     case Operand::lse:
     case Operand::grad_output: return;
   }
 }
 
 template <class T>
+HeadMatrix<T> Executor<T>::weight_slice(const Block& block) const {
+  const bool scores = block.operand == Operand::grad_score_weights;
+  const std::int64_t head = scores ? block.head.query : block.head.key_value;
+  if (block.slice == 0) {
+    return head_matrix(scores ? tensors_.grad_score_weights : tensors_.grad_value_weights, block.head.batch, head);
+  }
+  const TensorView<T>& slices = scores ? tensors_.score_weight_slices : tensors_.value_weight_slices;
+  const std::int64_t heads = scores ? plan_.problem.query_heads : plan_.problem.key_value_heads;
+  return head_matrix(slices, block.head.batch * heads + head, block.slice - 1);
+}
+
+template <class T>
+void Executor<T>::add_slice(const Step& step) {
+  for (std::int64_t row = step.rows.begin; row < step.rows.end; ++row) {
+    add_scaled<T>(step.features.size(), T{1}, weight_part_.at(row, 0), weight_part_.feature_distance,
+                  weight_sums_.at(row, 0), weight_sums_.feature_distance);
+  }
+}
+
+template <class T>
 void Executor<T>::stream(const Block& block, std::int64_t, Stream direction) {
+  const bool weights = block.operand == Operand::grad_score_weights || block.operand == Operand::grad_value_weights;
+  if (weights && direction != Stream::in) weight_sums_ = weight_slice(block);
   if (direction == Stream::out) {
     create(block);
-  } else {
+  } else if (!weights || direction == Stream::in) {
     load(block);
   }
 }
@@ -233,6 +271,30 @@ void Executor<T>::compute(const Step& step) {
       return add_to_columns(scale_, grad_score_, query_, step, scratch_.product_key, tensors_.grad_key);
     case Operation::grad_value:
       return add_to_columns(T{1}, score_, grad_output_, step, scratch_.product_value, tensors_.grad_value);
+    case Operation::project_query:
+      return add_projection<T>(head_matrix(tensors_.query_input, step.head.batch, step.head.query),
+                               head_matrix(tensors_.score_weights, step.head.batch, step.head.query),
+                               head_matrix(tensors_.projected_query, step.head.batch, step.head.query), step.rows,
+                               step.features, step.keys);
+    case Operation::project_value:
+      return add_projection<T>(head_matrix(tensors_.value_input, step.head.batch, step.head.key_value),
+                               head_matrix(tensors_.value_weights, step.head.batch, step.head.key_value),
+                               head_matrix(tensors_.projected_value, step.head.batch, step.head.key_value), step.rows,
+                               step.features, step.keys);
+    case Operation::fold_query: {
+      const T* const origin = grad_query_.at(-step.rows.begin, 0);  // so that rows count from the tensor's first
+      return add_fold<T>(head_matrix(tensors_.query_input, step.head.batch, step.head.query),
+                         {origin, grad_query_.stride(), 1}, weight_sums_, step.rows, plan_.problem.head_dim,
+                         step.features);
+    }
+    case Operation::fold_value: {
+      const HeadMatrix<T> sums = head_matrix(tensors_.grad_value, step.head.batch, step.head.key_value);
+      return add_fold<T>(head_matrix(tensors_.value_input, step.head.batch, step.head.key_value),
+                         {sums.data, sums.row_distance, sums.feature_distance}, weight_sums_, step.keys,
+                         plan_.problem.head_dim, step.features);
+    }
+    case Operation::add_score_slice:
+    case Operation::add_value_slice: return add_slice(step);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "attention/panel.hpp"
 #include "attention/tile_runs.hpp"
+#include "attention/weight_products.hpp"
 #include "cobble/tensor.hpp"
 #include "kernels/tile_kernels.hpp"
 #include "plan/plan_data.hpp"
@@ -28,6 +29,16 @@ struct PassTensors {
   TensorView<T> grad_query = {};
   TensorView<T> grad_key = {};
   TensorView<T> grad_value = {};
+  TensorView<const T> query_input = {};  ///< of parameter gradients: A1, A3, X and Y
+  TensorView<const T> value_input = {};
+  TensorView<const T> score_weights = {};
+  TensorView<const T> value_weights = {};
+  TensorView<T> projected_query = {};  ///< where query and value are written before they are read
+  TensorView<T> projected_value = {};
+  TensorView<T> grad_score_weights = {};  ///< slice 0 of each head
+  TensorView<T> grad_value_weights = {};
+  TensorView<T> score_weight_slices = {};  ///< the others: head by head, as further heads
+  TensorView<T> value_weight_slices = {};
   T* score_store = nullptr;  ///< pair values that outlive a task, or null
   T* grad_score_store = nullptr;
 };
@@ -80,6 +91,9 @@ class Executor final : public WalkVisitor {
   /// Copies a tile of pairs from or to the store, where the pairs of a head stand row by row.
   void copy_pairs(const Block& block, T* tile, T* store, bool to_store);
   void init_statistics(const Block& block);
+  /// The slice of a gradient of weights that a block names.
+  HeadMatrix<T> weight_slice(const Block& block) const;
+  void add_slice(const Step& step);
   void write(const Sums& sums, const TensorView<T>& tensor, const Block& block) const;
 
   void update_softmax(const Step& step);
@@ -119,6 +133,8 @@ class Executor final : public WalkVisitor {
   TileRuns runs_;
   T* score_ = nullptr;
   T* grad_score_ = nullptr;
+  HeadMatrix<T> weight_sums_;  ///< the slice that is summed up
+  HeadMatrix<T> weight_part_;  ///< the slice that is added to it
 };
 
 }  // namespace cobble::detail

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/checked.hpp"
+#include "plan/plan_data.hpp"
 
 namespace cobble::detail {
 namespace {
@@ -118,6 +119,17 @@ constexpr const char* kKeyAxes = "batch x key/value heads x key tokens x head_di
 constexpr const char* kValueAxes = "batch x key/value heads x key tokens x value_dim";
 constexpr const char* kOutputAxes = "batch x query heads x query tokens x value_dim";
 constexpr const char* kLseAxes = "batch x query heads x query tokens x 1";
+constexpr const char* kValueInputAxes = "batch x key/value heads x key tokens x head_dim";
+constexpr const char* kScoreWeightAxes = "batch x query heads x head_dim x head_dim";
+constexpr const char* kValueWeightAxes = "batch x key/value heads x head_dim x value_dim";
+
+/// A plan's backward is made for the gradients of Q, K and V or for those of the weights.
+void require_purpose(const Plan& plan, bool parameter_gradients) {
+  if (plan.data().parameter_gradients == parameter_gradients) return;
+  throw Error(ErrorCode::invalid_argument,
+              parameter_gradients ? "the plan was not made with PlanOptions::parameter_gradients"
+                                  : "the plan was made for parameter gradients; use parameter_gradients()");
+}
 
 template <class T>
 void require_inputs(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value) {
@@ -165,6 +177,7 @@ template <class T>
 void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
                        const AttentionView<const T>& result, TensorView<const T> grad_output,
                        const BackwardOptions<T>& options, const GradientsView<T>& gradients) {
+  require_purpose(plan, false);
   require_inputs(plan, query, key, value);
   require_shape(result.output, output_shape(plan), "result.output", kOutputAxes);
   require_shape(result.lse, lse_shape(plan), "result.lse", kLseAxes);
@@ -185,6 +198,28 @@ void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<c
                          memory_of(grad_output, "grad_output"), grad_lse});
 }
 
+TensorShape score_weights_shape(const Plan& plan) {
+  const Problem& problem = plan.problem();
+  return {problem.batch, problem.query_heads, problem.head_dim, problem.head_dim};
+}
+TensorShape value_weights_shape(const Plan& plan) {
+  const Problem& problem = plan.problem();
+  return {problem.batch, problem.key_value_heads, problem.head_dim, problem.value_dim};
+}
+
+template <class T>
+void validate_parameters(const Plan& plan, const ParameterInputs<T>& inputs, const TensorView<const T>* grad_output) {
+  require_purpose(plan, true);
+  require_shape(inputs.query_input, query_shape(plan), "query_input", kQueryAxes);
+  require_shape(inputs.key, key_shape(plan), "key", kKeyAxes);
+  require_shape(inputs.value_input, key_shape(plan), "value_input", kValueInputAxes);
+  require_shape(inputs.score_weights, score_weights_shape(plan), "score_weights", kScoreWeightAxes);
+  require_shape(inputs.value_weights, value_weights_shape(plan), "value_weights", kValueWeightAxes);
+  if (grad_output != nullptr) require_shape(*grad_output, output_shape(plan), "grad_output", kOutputAxes);
+}
+
+template void validate_parameters(const Plan&, const ParameterInputs<float>&, const TensorView<const float>*);
+template void validate_parameters(const Plan&, const ParameterInputs<double>&, const TensorView<const double>*);
 template void validate_forward(const Plan&, TensorView<const float>, TensorView<const float>, TensorView<const float>,
                                const AttentionView<float>&);
 template void validate_forward(const Plan&, TensorView<const double>, TensorView<const double>,

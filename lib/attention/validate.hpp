@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cobble/attention.hpp"
+#include "cobble/parameter_gradients.hpp"
 
 // What must hold before anything is computed.
 
@@ -15,11 +16,17 @@ void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<c
                        const AttentionView<const T>& result, TensorView<const T> grad_output,
                        const BackwardOptions<T>& options, const GradientsView<T>& gradients);
 
+/// `grad_output` may be null: forward.
+template <class T>
+void validate_parameters(const Plan& plan, const ParameterInputs<T>& inputs, const TensorView<const T>* grad_output);
+
 /// The shapes that a plan's tensors have.
 TensorShape query_shape(const Plan& plan);
 TensorShape key_shape(const Plan& plan);
 TensorShape value_shape(const Plan& plan);
 TensorShape output_shape(const Plan& plan);
 TensorShape lse_shape(const Plan& plan);
+TensorShape score_weights_shape(const Plan& plan);
+TensorShape value_weights_shape(const Plan& plan);
 
 }  // namespace cobble::detail

@@ -1,7 +1,8 @@
 #include "cobble/pebble.hpp"
 
+#include "cobble/error.hpp"
 #include "pebble/pebble_machine.hpp"
-#include "plan/schedules.hpp"
+#include "plan/parameters.hpp"
 
 namespace cobble {
 namespace {
@@ -29,6 +30,16 @@ PebbleCount count_forward(const Plan& plan) {
 PebbleCount count_backward(const Plan& plan) {
   PebbleMachine machine(plan.data(), PebbleMachine::Pass::backward);
   detail::backward_phases(plan.data(), detail::BackwardTasks::heads, play(machine));
+  machine.end_pass();
+  return machine.count();
+}
+
+PebbleCount count_parameter_gradients(const Plan& plan) {
+  if (!plan.data().parameter_gradients) {
+    throw Error(ErrorCode::invalid_argument, "the plan was not made with PlanOptions::parameter_gradients");
+  }
+  PebbleMachine machine(plan.data(), PebbleMachine::Pass::parameter_gradients);
+  detail::parameter_gradient_phases(plan.data(), play(machine));
   machine.end_pass();
   return machine.count();
 }

@@ -13,7 +13,8 @@ bool covers(Range outer, Range inner) { return outer.begin <= inner.begin && inn
 
 bool belongs_to_keys(Operand operand) {
   return operand == Operand::key || operand == Operand::value || operand == Operand::grad_key ||
-         operand == Operand::grad_value;
+         operand == Operand::grad_value || operand == Operand::value_input || operand == Operand::value_weights ||
+         operand == Operand::grad_value_weights;
 }
 
 bool same_head(Operand operand, const Head& a, const Head& b) {
@@ -61,9 +62,13 @@ void PebbleMachine::fail(const Block& block, const char* what) const {
 bool PebbleMachine::is_input(Operand operand) const noexcept {
   switch (operand) {
     case Operand::query:
+    case Operand::value: return pass_ != Pass::parameter_gradients;  // there they are products
     case Operand::key:
-    case Operand::value:
-    case Operand::grad_output: return true;
+    case Operand::grad_output:
+    case Operand::query_input:
+    case Operand::value_input:
+    case Operand::score_weights:
+    case Operand::value_weights: return true;
     case Operand::output:
     case Operand::lse: return pass_ == Pass::backward;
     default: return false;
@@ -71,22 +76,32 @@ bool PebbleMachine::is_input(Operand operand) const noexcept {
 }
 
 std::int64_t PebbleMachine::tokens_of(Operand operand) const noexcept {
+  if (operand == Operand::grad_score_weights || operand == Operand::grad_value_weights) return plan_.problem.head_dim;
   return belongs_to_keys(operand) ? plan_.patterns.columns() : plan_.patterns.rows();
+}
+
+std::int64_t PebbleMachine::width_of(Operand operand) const noexcept {
+  switch (operand) {
+    case Operand::query:
+    case Operand::grad_query:
+    case Operand::grad_key:
+    case Operand::grad_score_weights: return plan_.problem.head_dim;
+    case Operand::value:
+    case Operand::output:
+    case Operand::grad_value:
+    case Operand::grad_value_weights: return plan_.problem.value_dim;
+    default: return 1;
+  }
 }
 
 PebbleMachine::Stored& PebbleMachine::stored(const Block& block) {
   const bool keys = belongs_to_keys(block.operand);
   const std::int64_t heads = keys ? plan_.problem.key_value_heads : plan_.problem.query_heads;
   const std::int64_t head = block.head.batch * heads + (keys ? block.head.key_value : block.head.query);
-  Stored& known = stored_[{block.operand, head}];
+  // Slices stand behind the heads.
+  Stored& known = stored_[{block.operand, block.slice * plan_.problem.batch * heads + head}];
   if (known.width > 0 || is_pair_operand(block.operand)) return known;
-  switch (block.operand) {
-    case Operand::grad_query:
-    case Operand::grad_key: known.width = plan_.problem.head_dim; break;
-    case Operand::output:
-    case Operand::grad_value: known.width = plan_.problem.value_dim; break;
-    default: known.width = 1;
-  }
+  known.width = width_of(block.operand);
   known.words.assign(static_cast<std::size_t>(tokens_of(block.operand) * known.width), false);
   return known;
 }
@@ -148,7 +163,7 @@ std::vector<PebbleMachine::Resident>::iterator PebbleMachine::find(const Block& 
   return std::find_if(board_.begin(), board_.end(), [&](const Resident& resident) {
     return resident.block.operand == block.operand && resident.block.rows == block.rows &&
            resident.block.columns == block.columns && resident.block.tokens == block.tokens &&
-           same_head(block.operand, resident.block.head, block.head);
+           resident.block.slice == block.slice && same_head(block.operand, resident.block.head, block.head);
   });
 }
 
@@ -222,6 +237,7 @@ void PebbleMachine::compute(const Step& step) {
   const auto rows = [&](Operand operand, Range columns) { require(step, operand, step.rows, columns); };
   const auto keys = [&](Operand operand) { require(step, operand, step.keys, step.features); };
   const Range one = {0, 1};
+  const Range all_features = {0, plan_.problem.head_dim};
   const Range all_values = {0, plan_.problem.value_dim};
   switch (step.operation) {
     case Operation::scores:
@@ -267,6 +283,24 @@ void PebbleMachine::compute(const Step& step) {
       rows(Operand::score, step.keys);
       rows(Operand::grad_output, step.features);
       return keys(Operand::grad_value);
+    case Operation::project_query:
+      rows(Operand::query_input, step.features);
+      require(step, Operand::score_weights, step.features, step.keys);
+      return rows(Operand::query, step.keys);
+    case Operation::project_value:
+      rows(Operand::value_input, step.features);
+      require(step, Operand::value_weights, step.features, step.keys);
+      return rows(Operand::value, step.keys);
+    case Operation::fold_query:
+      rows(Operand::query_input, all_features);
+      rows(Operand::grad_query, step.features);
+      return require(step, Operand::grad_score_weights, all_features, step.features);
+    case Operation::fold_value:
+      require(step, Operand::value_input, step.keys, all_features);
+      keys(Operand::grad_value);
+      return require(step, Operand::grad_value_weights, all_features, step.features);
+    case Operation::add_score_slice: return require(step, Operand::grad_score_weights, step.rows, step.features);
+    case Operation::add_value_slice: return require(step, Operand::grad_value_weights, step.rows, step.features);
   }
 }
 
@@ -288,12 +322,19 @@ void PebbleMachine::end_pass() const {
       }
     }
   };
-  if (pass_ == Pass::forward) {
-    for (const Operand operand : {Operand::output, Operand::lse}) require_complete(operand);
-  } else {
-    for (const Operand operand : {Operand::grad_query, Operand::grad_key, Operand::grad_value}) {
-      require_complete(operand);
-    }
+  switch (pass_) {
+    case Pass::forward:
+      for (const Operand operand : {Operand::output, Operand::lse}) require_complete(operand);
+      return;
+    case Pass::backward:
+      for (const Operand operand : {Operand::grad_query, Operand::grad_key, Operand::grad_value}) {
+        require_complete(operand);
+      }
+      return;
+    case Pass::parameter_gradients:
+      if (plan_.patterns.rows() > 0) require_complete(Operand::grad_score_weights);
+      if (plan_.patterns.columns() > 0) require_complete(Operand::grad_value_weights);
+      return;
   }
 }
 

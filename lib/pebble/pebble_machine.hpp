@@ -15,7 +15,7 @@ namespace cobble::detail {
 /// The visitor that moves pebbles.
 class PebbleMachine final : public WalkVisitor {
  public:
-  enum class Pass : std::uint8_t { forward, backward };
+  enum class Pass : std::uint8_t { forward, backward, parameter_gradients };
 
   PebbleMachine(const PlanData& plan, Pass pass);
 
@@ -56,7 +56,9 @@ class PebbleMachine final : public WalkVisitor {
   using StoredKey = std::pair<Operand, std::int64_t>;
 
   bool is_input(Operand operand) const noexcept;
+  /// Rows and columns of one head's operand in slow memory.
   std::int64_t tokens_of(Operand operand) const noexcept;
+  std::int64_t width_of(Operand operand) const noexcept;
   Stored& stored(const Block& block);
   void place(const Block& block, std::int64_t pebbles, std::optional<Stream> stream);
   void require_stored(const Block& block);

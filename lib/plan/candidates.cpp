@@ -9,6 +9,7 @@
 #include "cobble/traffic.hpp"
 #include "core/checked.hpp"
 #include "pattern/tile_classifier.hpp"
+#include "plan/parameters.hpp"
 #include "plan/schedules.hpp"
 
 namespace cobble::detail {
@@ -93,7 +94,8 @@ std::optional<CandidatePlan> two_passes(const PlanData& plan, const AttentionSiz
   };
   const auto forward = choose(RecomputePass::forward);
   const auto rows = choose(RecomputePass::backward_rows);
-  const auto columns = choose(RecomputePass::backward_columns);
+  const auto columns =
+      choose(options.parameter_gradients ? RecomputePass::backward_values : RecomputePass::backward_columns);
   if (!forward || !rows || !columns) return std::nullopt;
   CandidatePlan candidate;
   candidate.summary.schedule = Schedule::recompute;
@@ -113,6 +115,11 @@ std::optional<CandidatePlan> two_passes(const PlanData& plan, const AttentionSiz
 CandidatePlan materialize(const PlanData& plan, const AttentionSize& local, double fill, const PlanOptions& options) {
   const std::int64_t words = plan.fast_memory_words;
   MaterializeTiles tiles = choose_materialize(local, words);
+  if (options.parameter_gradients) {
+    // A panel that is folded needs a word a row for the input that passes by.
+    tiles.grad_query = choose_value_tile({local.queries, local.keys, local.pairs, local.head_dim}, 1, words);
+    tiles.grad_value = choose_value_tile({local.keys, local.queries, local.pairs, local.value_dim}, 1, words);
+  }
   if (options.tile_sizes == TileSizes::hardware) {
     const ProductSize by_head_dim = {local.queries, local.keys, local.pairs, local.head_dim};
     const ProductSize by_value_dim = {local.queries, local.keys, local.pairs, local.value_dim};
@@ -166,6 +173,21 @@ std::vector<AttentionSize> local_sizes(const AttentionSize& size) {
     other.pairs = static_cast<std::int64_t>(local * places);
   }
   return sizes;
+}
+
+void choose_projections(PlanData& plan, const PlanOptions& options) {
+  const auto choose = [&](std::int64_t tokens, std::int64_t features) {
+    const ProductSize product = {tokens, features, tokens * features, plan.problem.head_dim};
+    ScoreTile tile = choose_score_tile(product, plan.fast_memory_words);
+    if (options.tile_sizes == TileSizes::hardware) {
+      tile = round_to_hardware(tile, product, plan.fast_memory_words, options.element_bytes);
+    }
+    const std::int64_t columns = std::max<std::int64_t>(1, tile.pairs / std::max<std::int64_t>(tile.rows, 1));
+    return ProjectionTiles{tile.rows, std::min(columns, features), tile.features, tile.streamed};
+  };
+  plan.parameter_gradients = true;
+  plan.project_query = choose(plan.patterns.rows(), plan.problem.head_dim);
+  plan.project_value = choose(plan.patterns.columns(), plan.problem.value_dim);
 }
 
 /// Pairs that stand in dense tiles count with their tile's places, those in sparse tiles alone.
@@ -238,6 +260,13 @@ double estimated_seconds(const PlanData& plan, const PlanCandidate& summary, std
 void predict_by_formula(const PlanData& plan, const CandidatePlan& candidate, const AttentionSize& size,
                         PlanCandidate& summary) {
   const auto heads = static_cast<double>(plan.problem.batch * plan.problem.query_heads);
+  if (plan.parameter_gradients) {
+    const bool materialized = summary.schedule == Schedule::materialize;
+    const Traffic whole = materialized
+                              ? materialize_parameter_gradients_traffic(size, plan.fast_memory_words)
+                              : recompute_parameter_gradients_traffic(size, plan.fast_memory_words).value_or(Traffic{});
+    summary.backward_formula_words = heads * whole.words();
+  }
   const auto panel = [&](Product product) {
     const ProductTiles& tiles = candidate.products[static_cast<std::size_t>(product)];
     const TileCut& cut = candidate.cuts[static_cast<std::size_t>(tiles.cut)];
@@ -246,10 +275,13 @@ void predict_by_formula(const PlanData& plan, const CandidatePlan& candidate, co
   if (summary.schedule == Schedule::materialize) {
     const MaterializeTiles tiles = choose_materialize(size, plan.fast_memory_words);
     summary.forward_formula_words = heads * materialize_forward_traffic(size, tiles).words();
-    summary.backward_formula_words = heads * materialize_backward_traffic(size, tiles).words();
+    if (!plan.parameter_gradients) {
+      summary.backward_formula_words = heads * materialize_backward_traffic(size, tiles).words();
+    }
     return;
   }
   summary.forward_formula_words = heads * recompute_forward_traffic(size, panel(Product::forward)).words();
+  if (plan.parameter_gradients) return;
   if (summary.backward_passes == BackwardPasses::two) {
     const RecomputeBackwardTiles tiles = {false, panel(Product::backward_rows), panel(Product::backward_columns)};
     summary.backward_formula_words = heads * recompute_backward_traffic(size, tiles).words();
@@ -301,7 +333,8 @@ std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& si
   const double fill = sampled_fill(plan.patterns, kPanel, kPanel);
   const std::int64_t side = square_panel(plan.problem, plan.fast_memory_words);
 
-  if (recompute && options.backward_passes != BackwardPasses::two) {
+  const bool two_passes_only = options.backward_passes == BackwardPasses::two || options.parameter_gradients;
+  if (recompute && !two_passes_only) {
     if (sizes_given) {
       candidates.push_back(one_pass(plan, options.row_panel > 0 ? options.row_panel : std::max<std::int64_t>(side, 1),
                                     options.column_panel > 0 ? options.column_panel : kPanel, 0));
@@ -313,8 +346,8 @@ std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& si
       if (side > 0 && sparse) candidates.push_back(one_pass(plan, side, kWidePanel, 1));
     }
   }
-  if (recompute && !sizes_given && (!hardware || options.backward_passes == BackwardPasses::two)) {
-    if (options.backward_passes != BackwardPasses::one) {
+  if (recompute && !sizes_given && (!hardware || two_passes_only)) {
+    if (options.backward_passes != BackwardPasses::one || options.parameter_gradients) {
       if (auto candidate = two_passes(plan, size, options)) candidates.push_back(std::move(*candidate));
     }
   }
@@ -340,9 +373,11 @@ std::optional<PlanData> realize(const PlanData& plan, CandidatePlan candidate, c
   const bool streams =
       candidate.summary.schedule == Schedule::recompute && realized.product(Product::backward_rows).streamed > 0;
   if (streams && largest_residency(realized) > static_cast<double>(plan.fast_memory_words)) return std::nullopt;
+  if (options.parameter_gradients) choose_projections(realized, options);
   measure_store(realized);
   const WalkTraffic forward = forward_traffic(realized);
-  const WalkTraffic backward = backward_traffic(realized);
+  const WalkTraffic backward =
+      options.parameter_gradients ? parameter_gradients_traffic(realized) : backward_traffic(realized);
   PlanCandidate& summary = candidate.summary;
   summary.forward_words = forward.words();
   summary.backward_words = backward.words();

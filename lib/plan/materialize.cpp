@@ -75,7 +75,7 @@ constexpr RowProduct kGradQuery = {Product::grad_query, Operation::grad_query, O
                                    Operand::grad_query};
 
 void row_product_panel(const PlanData& plan, const RowProduct& what, Range features, const Head& head,
-                       std::int64_t row_panel, WalkVisitor& visitor) {
+                       std::int64_t row_panel, Slice slice, WalkVisitor& visitor) {
   const ProductTiles& sizes = plan.product(what.product);
   const TileNames names(plan, head, plan.row_range(what.product, row_panel));
   const bool from_scores = what.operation == Operation::accumulate_output;
@@ -94,7 +94,11 @@ void row_product_panel(const PlanData& plan, const RowProduct& what, Range featu
       visitor.drop(keys);
       visitor.drop(pairs);
     }
-    visitor.store(sums);
+    if (plan.parameter_gradients && what.operation == Operation::grad_query) {
+      fold(names, sums, Operation::fold_query, names.features(), slice, visitor);
+    } else {
+      visitor.store(sums);
+    }
     visitor.drop(sums);
   });
   if (from_scores) visitor.drop(lse);
@@ -114,7 +118,7 @@ constexpr ColumnProduct kGradKey = {Product::grad_key, Operation::grad_key, Oper
                                     Operand::grad_key};
 
 void column_product_panel(const PlanData& plan, const ColumnProduct& what, Range features, const Head& head,
-                          std::int64_t column_panel, WalkVisitor& visitor) {
+                          std::int64_t column_panel, Slice slice, WalkVisitor& visitor) {
   const ProductTiles& sizes = plan.product(what.product);
   const Range keys = plan.column_range(what.product, column_panel);
   const TileNames columns(plan, head, {});
@@ -122,7 +126,7 @@ void column_product_panel(const PlanData& plan, const ColumnProduct& what, Range
   const bool first_of_group = head.query % plan.heads_per_group() == 0;
   for_each_chunk(features, sizes.features, [&](Range chunk) {
     const Block sums = columns.keys(what.sums, keys, chunk);
-    if (first_of_group) {
+    if (first_of_group || plan.parameter_gradients) {
       visitor.create(sums);
     } else {
       visitor.load(sums);
@@ -138,7 +142,12 @@ void column_product_panel(const PlanData& plan, const ColumnProduct& what, Range
       visitor.drop(rows);
       visitor.drop(pairs);
     }
-    visitor.store(sums);
+    if (plan.parameter_gradients) {
+      fold(columns, sums, Operation::fold_value, columns.features(), {slice.index, slice.first && first_of_group},
+           visitor);
+    } else {
+      visitor.store(sums);
+    }
     visitor.drop(sums);
   });
 }
@@ -175,16 +184,24 @@ void grad_score_panel(const PlanData& plan, const Head& head, std::int64_t row_p
   }
 }
 
-/// A phase over the row panels, or the column panels, of one head.
+/// A phase over the row panels of one head.
 template <class Walk>
 void consume_rows(const PlanData& plan, Product product, std::string_view name, const PhaseConsumer& consume,
                   Walk walk) {
   consume({name, plan.row_panels(product), walk});
 }
+
+/// A phase whose tasks are slices of one head's panels. walk(panel, slice, visitor).
 template <class Walk>
-void consume_columns(const PlanData& plan, Product product, std::string_view name, const PhaseConsumer& consume,
-                     Walk walk) {
-  consume({name, plan.column_panels(product), walk});
+void consume_slices(const PlanData& plan, std::int64_t tokens, std::int64_t panels, std::string_view name,
+                    const PhaseConsumer& consume, Walk walk) {
+  const std::int64_t count = slices(plan, tokens, panels);
+  consume({name, count, [=](std::int64_t task, WalkVisitor& visitor) {
+             const std::int64_t first = panels * task / count;
+             for (std::int64_t panel = first; panel < panels * (task + 1) / count; ++panel) {
+               walk(panel, Slice{task, panel == first}, visitor);
+             }
+           }});
 }
 
 /// Calls visit(head) for every query head, those of a key/value head one after another.
@@ -205,7 +222,7 @@ void materialize_forward(const PlanData& plan, const PhaseConsumer& consume) {
     consume_rows(plan, Product::scores, "scores", consume,
                  [&](std::int64_t task, WalkVisitor& visitor) { forward_score_panel(plan, head, task, visitor); });
     consume_rows(plan, Product::output, "output", consume, [&](std::int64_t task, WalkVisitor& visitor) {
-      row_product_panel(plan, kOutput, value_features, head, task, visitor);
+      row_product_panel(plan, kOutput, value_features, head, task, {}, visitor);
     });
   });
 }
@@ -213,6 +230,16 @@ void materialize_forward(const PlanData& plan, const PhaseConsumer& consume) {
 void materialize_backward(const PlanData& plan, const PhaseConsumer& consume) {
   const Range features{0, plan.problem.head_dim};
   const Range value_features{0, plan.problem.value_dim};
+  const auto columns_of = [&](const ColumnProduct& what, Range columns, std::string_view name, const Head& head) {
+    const auto walk = [&plan, &what, columns, head](std::int64_t panel, Slice slice, WalkVisitor& visitor) {
+      column_product_panel(plan, what, columns, head, panel, slice, visitor);
+    };
+    if (plan.parameter_gradients) {
+      return consume_slices(plan, plan.patterns.columns(), plan.column_panels(what.product), name, consume, walk);
+    }
+    consume({name, plan.column_panels(what.product),
+             [&](std::int64_t task, WalkVisitor& visitor) { walk(task, {}, visitor); }});
+  };
   consume_row_panels(plan, Product::scores, "delta", consume,
                      [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
                        walk_delta(TileNames(plan, head, plan.row_range(Product::scores, panel)), visitor);
@@ -222,15 +249,18 @@ void materialize_backward(const PlanData& plan, const PhaseConsumer& consume) {
                  [&](std::int64_t task, WalkVisitor& visitor) { probability_panel(plan, head, task, visitor); });
     consume_rows(plan, Product::grad_probabilities, "grad_scores", consume,
                  [&](std::int64_t task, WalkVisitor& visitor) { grad_score_panel(plan, head, task, visitor); });
-    consume_rows(plan, Product::grad_query, "grad_query", consume, [&](std::int64_t task, WalkVisitor& visitor) {
-      row_product_panel(plan, kGradQuery, features, head, task, visitor);
-    });
-    consume_columns(plan, Product::grad_value, "grad_value", consume, [&](std::int64_t task, WalkVisitor& visitor) {
-      column_product_panel(plan, kGradValue, value_features, head, task, visitor);
-    });
-    consume_columns(plan, Product::grad_key, "grad_key", consume, [&](std::int64_t task, WalkVisitor& visitor) {
-      column_product_panel(plan, kGradKey, features, head, task, visitor);
-    });
+    const auto walk_rows = [&](std::int64_t panel, Slice slice, WalkVisitor& visitor) {
+      row_product_panel(plan, kGradQuery, features, head, panel, slice, visitor);
+    };
+    if (plan.parameter_gradients) {
+      consume_slices(plan, plan.patterns.rows(), plan.row_panels(Product::grad_query), "grad_query", consume,
+                     walk_rows);
+    } else {
+      consume_rows(plan, Product::grad_query, "grad_query", consume,
+                   [&](std::int64_t task, WalkVisitor& visitor) { walk_rows(task, {}, visitor); });
+    }
+    columns_of(kGradValue, value_features, "grad_value", head);
+    if (!plan.parameter_gradients) columns_of(kGradKey, features, "grad_key", head);  // K = A2 is no parameter
   });
 }
 

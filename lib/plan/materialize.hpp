@@ -11,7 +11,8 @@ namespace cobble::detail {
 /// For each head: S and the row statistics, then O = P V.
 void materialize_forward(const PlanData& plan, const PhaseConsumer& consume);
 
-/// delta; for each head P, then dS, then dQ, dV and dK.
+/// delta; for each head P, then dS, then dQ, dV and dK. For parameter gradients dQ and dV are folded into slices of dX
+/// and dY panel by panel, and dK is left out.
 void materialize_backward(const PlanData& plan, const PhaseConsumer& consume);
 
 }  // namespace cobble::detail

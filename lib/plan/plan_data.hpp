@@ -25,6 +25,14 @@ enum class Product : std::uint8_t {
 };
 inline constexpr std::size_t kProductCount = 9;
 
+/// Tiles of a product with the weights, Q = A1 X or V = A3 Y: rows x columns stay while chunks of features pass.
+struct ProjectionTiles {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t features = 0;
+  std::int64_t streamed = 0;
+};
+
 /// How one product walks: which tiles, how many features at a time, and how many tokens of the streamed side are in
 /// fast memory together.
 struct ProductTiles {
@@ -39,6 +47,9 @@ struct PlanData {
   Schedule schedule = Schedule::recompute;
   Regime regime = Regime::large_fast_memory;
   BackwardPasses backward_passes = BackwardPasses::one;
+  bool parameter_gradients = false;  ///< gradients end in dX and dY, nothing else is written
+  ProjectionTiles project_query = {};
+  ProjectionTiles project_value = {};
   double split_point = 0;
   std::int64_t fast_memory_words = 0;
   std::int64_t total_pairs = 0;

@@ -252,8 +252,9 @@ void backward_by_heads(const PlanData& plan, const PhaseConsumer& consume) {
            }});
 }
 
-/// The pass over rows: delta while dO is at hand, then dQ.
-void two_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, WalkVisitor& visitor) {
+/// The pass over rows: delta while dO is at hand, then dQ, which is stored or folded.
+void two_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, Slice slice,
+                        WalkVisitor& visitor) {
   const TileNames names(plan, head, plan.row_range(Product::backward_rows, row_panel));
   const Block query = names.rows(Operand::query, names.features());
   const Block grad_output = names.rows(Operand::grad_output, names.value_features());
@@ -275,48 +276,72 @@ void two_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
     visitor.drop(score);
     visitor.drop(grad_score);
   }
-  visitor.store(grad_query);
-  for (const Block& block : {query, grad_output, lse, delta, grad_query}) visitor.drop(block);
+  for (const Block& block : {query, grad_output, lse, delta}) visitor.drop(block);
+  if (plan.parameter_gradients) {
+    fold(names, grad_query, Operation::fold_query, names.features(), slice, visitor);
+  } else {
+    visitor.store(grad_query);
+  }
+  visitor.drop(grad_query);
 }
 
-/// A tile's part of dK and dV; everything about the keys is in fast memory.
+/// A tile's part of dV; everything about the keys is in fast memory. With dK, dP is computed beside it.
 void column_tile(const PlanData& plan, const TileNames& names, const PlanTile& tile, WalkVisitor& visitor) {
+  const std::int64_t chunk = plan.product(Product::backward_columns).features;
+  const bool with_keys = !plan.parameter_gradients;  // K = A2 is no parameter
   const Block query = names.rows(Operand::query, names.features(), tile);
   const Block lse = names.statistic(Operand::lse, tile);
   const Block delta = names.statistic(Operand::delta, tile);
   const Block score = names.pairs(Operand::score, tile);
   const Block grad_score = names.pairs(Operand::grad_score, tile);
-  visitor.load(query);
   visitor.create(score);
-  visitor.compute(names.step(Operation::scores, tile, names.features()));
-  visitor.load(lse);
+  if (with_keys) {
+    visitor.load(query);
+    visitor.compute(names.step(Operation::scores, tile, names.features()));
+  } else {
+    for_each_chunk(names.features(), chunk, [&](Range features) {
+      const Block part = names.rows(Operand::query, features, tile);
+      visitor.load(part);
+      visitor.compute(names.step(Operation::scores, tile, features));
+      visitor.drop(part);
+    });
+  }
+  visitor.stream(lse, 1, Stream::in);
   visitor.compute(names.step(Operation::probabilities, tile));
   visitor.drop(lse);
-  visitor.create(grad_score);
-  for_each_chunk(names.value_features(), plan.product(Product::backward_columns).features, [&](Range features) {
+  if (with_keys) visitor.create(grad_score);
+  for_each_chunk(names.value_features(), chunk, [&](Range features) {
     const Block grad_output = names.rows(Operand::grad_output, features, tile);
     visitor.load(grad_output);
-    visitor.compute(names.step(Operation::grad_probabilities, tile, features));
+    if (with_keys) visitor.compute(names.step(Operation::grad_probabilities, tile, features));
     visitor.compute(names.step(Operation::grad_value, tile, features));
     visitor.drop(grad_output);
   });
-  visitor.load(delta);
-  visitor.compute(names.step(Operation::grad_scores, tile));
-  visitor.drop(delta);
-  visitor.compute(names.step(Operation::grad_key, tile, names.features()));
-  for (const Block& block : {query, score, grad_score}) visitor.drop(block);
+  if (with_keys) {
+    visitor.stream(delta, 1, Stream::in);
+    visitor.compute(names.step(Operation::grad_scores, tile));
+    visitor.drop(delta);
+    visitor.compute(names.step(Operation::grad_key, tile, names.features()));
+    visitor.drop(query);
+    visitor.drop(grad_score);
+  }
+  visitor.drop(score);
 }
 
-void two_pass_column_panel(const PlanData& plan, const Head& group, std::int64_t column_panel, WalkVisitor& visitor) {
+void two_pass_column_panel(const PlanData& plan, const Head& group, std::int64_t column_panel, Slice slice,
+                           WalkVisitor& visitor) {
   const Range keys = plan.column_range(Product::backward_columns, column_panel);
   const TileNames columns(plan, group, {});
+  const bool with_keys = !plan.parameter_gradients;
   const Block key = columns.keys(Operand::key, keys, columns.features());
   const Block value = columns.keys(Operand::value, keys, columns.value_features());
   const Block grad_key = columns.keys(Operand::grad_key, keys, columns.features());
   const Block grad_value = columns.keys(Operand::grad_value, keys, columns.value_features());
   visitor.load(key);
-  visitor.load(value);
-  visitor.create(grad_key);
+  if (with_keys) {
+    visitor.load(value);
+    visitor.create(grad_key);
+  }
   visitor.create(grad_value);
   for (std::int64_t member = 0; member < plan.heads_per_group(); ++member) {
     const Head head{group.batch, group.query + member, group.key_value};
@@ -326,9 +351,16 @@ void two_pass_column_panel(const PlanData& plan, const Head& group, std::int64_t
       column_tile(plan, names, list.tiles[static_cast<std::size_t>(reference.tile)], visitor);
     }
   }
-  visitor.store(grad_key);
-  visitor.store(grad_value);
-  for (const Block& block : {key, value, grad_key, grad_value}) visitor.drop(block);
+  visitor.drop(key);
+  if (with_keys) {
+    visitor.store(grad_key);
+    visitor.store(grad_value);
+    visitor.drop(value);
+    visitor.drop(grad_key);
+  } else {
+    fold(columns, grad_value, Operation::fold_value, columns.features(), slice, visitor);
+  }
+  visitor.drop(grad_value);
 }
 
 void backward_in_one_pass(const PlanData& plan, BackwardTasks tasks, const PhaseConsumer& consume) {
@@ -350,12 +382,26 @@ void backward_in_one_pass(const PlanData& plan, BackwardTasks tasks, const Phase
 void backward_in_two_passes(const PlanData& plan, const PhaseConsumer& consume) {
   consume_row_panels(plan, Product::backward_rows, "rows", consume,
                      [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
-                       two_pass_row_panel(plan, head, panel, visitor);
+                       two_pass_row_panel(plan, head, panel, {}, visitor);
                      });
   consume_column_panels(plan, Product::backward_columns, "columns", consume,
                         [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
-                          two_pass_column_panel(plan, head, panel, visitor);
+                          two_pass_column_panel(plan, head, panel, {}, visitor);
                         });
+}
+
+/// A phase whose tasks are slices of a head's panels. walk(head, panel, slice, visitor).
+template <class Walk>
+void consume_slices(const PlanData& plan, std::int64_t heads, std::int64_t tokens, std::int64_t panels,
+                    std::string_view name, const PhaseConsumer& consume, Walk walk) {
+  const std::int64_t count = slices(plan, tokens, panels);
+  consume({name, plan.problem.batch * heads * count, [=](std::int64_t task, WalkVisitor& visitor) {
+             const std::int64_t index = task % count;
+             const std::int64_t first = panels * index / count;
+             for (std::int64_t panel = first; panel < panels * (index + 1) / count; ++panel) {
+               walk(task / count / heads, task / count % heads, panel, Slice{index, panel == first}, visitor);
+             }
+           }});
 }
 
 }  // namespace
@@ -373,6 +419,19 @@ void recompute_backward(const PlanData& plan, BackwardTasks tasks, const PhaseCo
   } else {
     backward_in_one_pass(plan, tasks, consume);
   }
+}
+
+void recompute_folded_backward(const PlanData& plan, const PhaseConsumer& consume) {
+  const std::int64_t group = plan.heads_per_group();
+  consume_slices(plan, plan.problem.query_heads, plan.patterns.rows(), plan.row_panels(Product::backward_rows), "rows",
+                 consume, [&plan, group](auto batch, auto query, auto panel, Slice slice, WalkVisitor& visitor) {
+                   two_pass_row_panel(plan, {batch, query, query / group}, panel, slice, visitor);
+                 });
+  consume_slices(plan, plan.problem.key_value_heads, plan.patterns.columns(),
+                 plan.column_panels(Product::backward_columns), "columns", consume,
+                 [&plan, group](auto batch, auto key_value, auto panel, Slice slice, WalkVisitor& visitor) {
+                   two_pass_column_panel(plan, {batch, key_value * group, key_value}, panel, slice, visitor);
+                 });
 }
 
 }  // namespace cobble::detail

@@ -79,6 +79,42 @@ inline void walk_delta(const TileNames& names, WalkVisitor& visitor) {
   visitor.drop(delta);
 }
 
+/// A task's share of a sum over panels: `first` of the slice begins it.
+struct Slice {
+  std::int64_t index = 0;
+  bool first = true;
+};
+
+/// Into how many slices the sum over `tokens` is cut: enough for some threads, too few to matter for the traffic.
+inline std::int64_t slices(const PlanData& plan, std::int64_t tokens, std::int64_t panels) {
+  constexpr std::int64_t kMost = 16;
+  const std::int64_t cheap = tokens / (8 * std::max(plan.problem.head_dim, plan.problem.value_dim));
+  return std::max<std::int64_t>(1, std::min({cheap, kMost, panels}));
+}
+
+/// Folds the gradient of a panel of rows (of keys) into the gradient of the weights, with the panel's input passing by.
+inline void fold(const TileNames& names, const Block& sums, Operation operation, Range input_features, Slice slice,
+                 WalkVisitor& visitor) {
+  const bool query = operation == Operation::fold_query;
+  Block input = sums;
+  input.operand = query ? Operand::query_input : Operand::value_input;
+  input.columns = input_features;
+  Block weights = sums;
+  weights.operand = query ? Operand::grad_score_weights : Operand::grad_value_weights;
+  weights.rows = input_features;
+  weights.tokens = input_features.size();
+  weights.slice = slice.index;
+  // One feature of the input at a time is there for the whole panel.
+  visitor.stream(input, sums.rows.size(), Stream::in);
+  visitor.stream(weights, 1, slice.first ? Stream::out : Stream::in_out);
+  Step step = names.step(operation);
+  (query ? step.rows : step.keys) = sums.rows;
+  step.features = sums.columns;
+  visitor.compute(step);
+  visitor.drop(input);
+  visitor.drop(weights);
+}
+
 /// A phase over the row panels of a product, of all query heads. walk(head, row_panel, visitor).
 template <class Walk>
 void consume_row_panels(const PlanData& plan, Product product, std::string_view name, const PhaseConsumer& consume,

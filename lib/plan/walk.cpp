@@ -16,6 +16,12 @@ std::string_view to_string(Operand operand) noexcept {
     case Operand::grad_query: return "grad_query";
     case Operand::grad_key: return "grad_key";
     case Operand::grad_value: return "grad_value";
+    case Operand::query_input: return "query_input";
+    case Operand::value_input: return "value_input";
+    case Operand::score_weights: return "score_weights";
+    case Operand::value_weights: return "value_weights";
+    case Operand::grad_score_weights: return "grad_score_weights";
+    case Operand::grad_value_weights: return "grad_value_weights";
     case Operand::score: return "score";
     case Operand::grad_score: return "grad_score";
   }
@@ -37,6 +43,12 @@ std::string_view to_string(Operation operation) noexcept {
     case Operation::grad_query: return "grad_query";
     case Operation::grad_key: return "grad_key";
     case Operation::grad_value: return "grad_value";
+    case Operation::project_query: return "project_query";
+    case Operation::project_value: return "project_value";
+    case Operation::fold_query: return "fold_query";
+    case Operation::fold_value: return "fold_value";
+    case Operation::add_score_slice: return "add_score_slice";
+    case Operation::add_value_slice: return "add_value_slice";
   }
   return "unknown";
 }

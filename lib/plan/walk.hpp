@@ -43,10 +43,16 @@ enum class Operand : std::uint8_t {
   grad_query,
   grad_key,
   grad_value,
-  score,  ///< on the pattern; becomes the probability in place
+  query_input,         ///< A1 of the parameter gradients; Q = A1 X
+  value_input,         ///< A3; V = A3 Y
+  score_weights,       ///< X
+  value_weights,       ///< Y
+  grad_score_weights,  ///< dX, in slices that are added up at the end
+  grad_value_weights,  ///< dY, likewise
+  score,               ///< on the pattern; becomes the probability in place
   grad_score,
 };
-inline constexpr std::size_t kOperandCount = 14;
+inline constexpr std::size_t kOperandCount = 20;
 std::string_view to_string(Operand operand) noexcept;
 
 /// Whether an operand holds one value a pair, rather than one a token and feature.
@@ -64,6 +70,7 @@ struct Block {
   std::int64_t pairs = 0;           ///< of a pair operand: how many values the rectangle holds
   TileKind kind = TileKind::empty;  ///< of a pair operand
   std::int64_t stored_at = 0;       ///< of a pair operand in slow memory: offset in the pass's store of pair values
+  std::int64_t slice = 0;           ///< of the gradient of weights
 };
 
 /// How many words of the model a block occupies.
@@ -87,6 +94,12 @@ enum class Operation : std::uint8_t {
   grad_query,          ///< dQ[I,F] += scale dS[I,J] K[J,F]
   grad_key,            ///< dK[J,F] += scale dS[I,J]^T Q[I,F]
   grad_value,          ///< dV[J,F] += P[I,J]^T dO[I,F]
+  project_query,       ///< Q[I,J] += A1[I,F] X[F,J], J features of Q
+  project_value,       ///< V[I,J] += A3[I,F] Y[F,J], I keys
+  fold_query,          ///< a slice of dX[:,F] += A1[I]^T dQ[I,F]
+  fold_value,          ///< a slice of dY[:,F] += A3[J]^T dV[J,F]
+  add_score_slice,     ///< dX += a slice
+  add_value_slice,     ///< dY += a slice
 };
 std::string_view to_string(Operation operation) noexcept;
 

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "plan/schedules.hpp"
+
+namespace cobble::detail {
+
+/// The visitor that adds up what moves, without checking any rule.
+class TrafficCounter final : public WalkVisitor {
+ public:
+  void load(const Block& block) override { traffic_.loads += words(block); }
+  void create(const Block&) override {}
+  void stream(const Block& block, std::int64_t, Stream direction) override {
+    if (direction != Stream::out) traffic_.loads += words(block);
+    if (direction != Stream::in) traffic_.stores += words(block);
+  }
+  void compute(const Step&) override {}
+  void store(const Block& block) override { traffic_.stores += words(block); }
+  void drop(const Block&) override {}
+
+  const WalkTraffic& traffic() const noexcept { return traffic_; }
+
+ private:
+  WalkTraffic traffic_;
+};
+
+/// Lets a visitor walk all tasks of each phase, one after another.
+inline PhaseConsumer walk_all(WalkVisitor& visitor) {
+  return [&visitor](const Phase& phase) {
+    for (std::int64_t task = 0; task < phase.tasks; ++task) phase.walk(task, visitor);
+  };
+}
+
+}  // namespace cobble::detail
