@@ -1,28 +1,12 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <iterator>
 
 #include "painter.hpp"
+#include "text.hpp"
 
 namespace cobble::program {
 namespace {
-
-std::string escape(const std::string& text) {
-  std::string escaped;
-  for (const char character : text) {
-    switch (character) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      default:
-        // XML knows no control characters, and anything beyond ASCII may be broken UTF-8.
-        escaped += character >= ' ' && character <= '~' ? character : '?';
-    }
-  }
-  return escaped;
-}
 
 class SvgPainter final : public Painter {
  public:
@@ -46,7 +30,7 @@ class SvgPainter final : public Painter {
            text.x, text.y, text.size, to_hex(text.color), kAnchors[static_cast<std::size_t>(text.anchor)],
            text.bold ? " font-weight=\"bold\"" : "",
            text.upward ? fmt::format(" transform=\"rotate(-90 {:.1f} {:.1f})\"", text.x, text.y) : "",
-           escape(text.text));
+           escape_xml(text.text));
   }
 
   std::string finish() override { return svg_ + "</svg>\n"; }
@@ -54,7 +38,7 @@ class SvgPainter final : public Painter {
  private:
   template <class... Arguments>
   void append(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(svg_), format, std::forward<Arguments>(arguments)...);
+    svg_ += fmt::format(format, std::forward<Arguments>(arguments)...);
   }
 
   std::string svg_;

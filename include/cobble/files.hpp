@@ -20,7 +20,7 @@
 // Readers tell the format by content, then by name. A stored entry is a pair whatever its value; in dense files
 // non-zero means pair. All throw FileError{file_not_found, file_format} with path, line and column, and never allocate
 // from a number in a header before comparing it with the file's size. Entries take bytes of the file, empty rows may
-// take none: a file may have at most 2^24 rows or columns, or 64 for each of its bytes if that is more. A packed member
+// take none: a file may have at most 2^22 rows or columns, or 64 for each of its bytes if that is more. A packed member
 // of a .npz may not claim more bytes than deflate can give. Writers write to a temporary file beside the target and
 // rename it, so that a failure leaves no half-written file.
 

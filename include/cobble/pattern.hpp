@@ -130,7 +130,7 @@ Pattern leading_tokens(std::int64_t n_q, std::int64_t n_k, std::int64_t count);
 Pattern longformer(std::int64_t n, std::int64_t window, std::int64_t globals);
 
 /// BigBird over blocks (arXiv 2007.14062): window of `window_blocks` blocks centred on the diagonal (odd), the first
-/// `global_blocks` block rows and columns, and `random_blocks` further random blocks a row (as many as are left),
+/// `global_blocks` block rows and columns, and `random_blocks` further random blocks a row (or as many as are left),
 /// seeded.
 Pattern bigbird(std::int64_t n, std::int64_t block, std::int64_t window_blocks, std::int64_t global_blocks,
                 std::int64_t random_blocks, std::uint64_t seed = 0);

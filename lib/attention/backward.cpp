@@ -20,7 +20,8 @@ void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const 
   detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
   detail::ScratchPool& pool = workspace.pool();
   const detail::BackwardTasks tasks = choose_tasks(plan.problem());
-  const bool keeps_pairs = plan.schedule() == Schedule::materialize || tasks == detail::BackwardTasks::chunks;
+  const bool in_chunks = plan.data().backward_passes == BackwardPasses::one && tasks == detail::BackwardTasks::chunks;
+  const bool keeps_pairs = plan.schedule() == Schedule::materialize || in_chunks;
   const std::int64_t pair_values = keeps_pairs ? detail::pair_store_values(plan.data()) : 0;
   const TensorShape lse_shape = detail::lse_shape(plan);
   detail::ScratchPool::Lease delta = pool.lend<T>(lse_shape.size());

@@ -12,7 +12,7 @@
 namespace cobble::detail {
 namespace {
 
-constexpr std::int64_t kAlwaysPlausibleSize = std::int64_t{1} << 24;
+constexpr std::int64_t kAlwaysPlausibleSize = std::int64_t{1} << 22;
 constexpr std::int64_t kPlausibleSizePerByte = 64;
 
 [[noreturn]] void fail(const std::string& path, const std::string& message) {
@@ -199,7 +199,7 @@ void require_plausible_sizes(std::int64_t rows, std::int64_t columns, std::size_
     if (!is_plausible_size(size, file_bytes)) {
       throw FileError(ErrorCode::file_format, path, line, column,
                       "found " + std::to_string(size) + " " + name + " in a file of " + std::to_string(file_bytes) +
-                          " bytes, expected at most 16777216, or 64 for each byte");
+                          " bytes, expected at most 4194304, or 64 for each byte");
     }
   }
 }

@@ -37,7 +37,7 @@ struct FileEntries {
 /// Blocks in the file's order, offsets checked, block columns in range. No bits; no values unless wanted.
 using FileBlocks = BsrMatrix<double>;
 
-/// Whether a file of `file_bytes` may have so many rows or columns: at most 2^24, or 64 for each byte of the file if
+/// Whether a file of `file_bytes` may have so many rows or columns: at most 2^22, or 64 for each byte of the file if
 /// that is more. Compressed rows take 8 bytes each whatever they hold, so that a file of 60 bytes could otherwise ask
 /// for 16 GiB.
 bool is_plausible_size(std::int64_t size, std::size_t file_bytes) noexcept;

@@ -41,7 +41,7 @@ FileEntries read_smtx(std::span<const std::byte> bytes, const std::string& path,
   if (rows == 0 && count > 0) at_sizes.fail("found no rows, but " + std::to_string(count) + " entries");
   if (!is_plausible_size(columns, bytes.size())) {
     at_sizes.fail("found " + std::to_string(columns) + " columns in a file of " + std::to_string(bytes.size()) +
-                  " bytes, expected at most 16777216, or 64 for each byte");
+                  " bytes, expected at most 4194304, or 64 for each byte");
   }
 
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(rows) + 1);

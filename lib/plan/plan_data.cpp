@@ -118,6 +118,11 @@ ScratchSizes scratch_sizes(const PlanData& plan) noexcept {
   ScratchSizes sizes;
   sizes.row_panel_features = rows * head_dim;
   sizes.row_panel_value_features = rows * value_dim;
+  if (plan.schedule == Schedule::materialize) {  // delta takes rows of output and grad_output whole
+    const std::int64_t delta_rows = std::min(plan.cut(Product::scores).row_panel, plan.patterns.rows());
+    sizes.row_panel_value_features =
+        std::max(sizes.row_panel_value_features, delta_rows * round_up(plan.problem.value_dim, kPaddedElements));
+  }
   sizes.column_panel_features = plan.widest_tile * head_dim;
   sizes.column_panel_value_features = plan.widest_tile * value_dim;
   sizes.row_panel = round_up(rows, kPaddedElements);

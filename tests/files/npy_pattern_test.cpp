@@ -105,7 +105,7 @@ TEST_CASE("arrays that are no matrix, or of text, are no pattern") {
   CHECK(error_of([] {
           read_pattern_text(npy("|b1", {0, 99999999}, ""), "a.npy");
         }) ==
-        "file_format: a.npy: found 99999999 columns in a file of 128 bytes, expected at most 16777216, or 64 for each"
+        "file_format: a.npy: found 99999999 columns in a file of 128 bytes, expected at most 4194304, or 64 for each"
         " byte");
   CHECK(error_of([] {
           read_csr_text(npy("<c8", {1, 1}, std::string(8, '\1')), "a.npy");

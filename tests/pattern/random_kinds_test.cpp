@@ -57,28 +57,6 @@ TEST_CASE("random blocks are so many distinct blocks in each block row") {
   CHECK(random_blocks(100, 8, 13).pairs() == 10000);
 }
 
-TEST_CASE("BigBird has its window, its globals and random blocks beside them") {
-  const BsrPattern blocks = bigbird(30 * 4, 4, 3, 2, 3, 7).to_bsr(4, 4);
-  CHECK(blocks.bits.empty());
-  for (std::int32_t panel = 0; panel < 30; ++panel) {
-    const auto first = blocks.block_row_offsets[static_cast<std::size_t>(panel)];
-    const auto last = blocks.block_row_offsets[static_cast<std::size_t>(panel) + 1];
-    const auto stored = [&](std::int32_t block) {
-      return std::binary_search(blocks.block_column_indices.begin() + first, blocks.block_column_indices.begin() + last,
-                                block);
-    };
-    INFO("block row ", panel);
-    std::int64_t fixed = 0;
-    for (std::int32_t block = 0; block < 30; ++block) {
-      const bool expected = panel < 2 || block < 2 || std::abs(block - panel) <= 1;
-      fixed += expected ? 1 : 0;
-      if (expected) CHECK(stored(block));
-    }
-    CHECK(last - first == std::min<std::int64_t>(30, fixed + 3));
-  }
-  CHECK(bigbird(20, 4, 99, 0, 50).pairs() == 400);
-}
-
 TEST_CASE("a power-law graph is symmetric, without loops, with about as many pairs as asked for, and has hubs") {
   const std::int64_t n = 5000;
   const CsrPattern matrix = power_law_graph(n, 8, 4).to_csr();
@@ -110,9 +88,6 @@ TEST_CASE("arguments of the random kinds are checked") {
   CHECK(error_of([] { random_blocks(8, 0, 3); }) == "invalid_argument: block = 0, expected at least 1");
   CHECK(error_of([] { random_blocks(2147483647, 1, 2147483647); }) ==
         "overflow: the list of blocks of 4611686014132420609 entries does not fit in memory");
-  CHECK(error_of([] { bigbird(8, 2, 2, 0, 0); }) == "invalid_argument: window_blocks = 2, expected an odd number");
-  CHECK(error_of([] { bigbird(8, 2, 1, -1, 0); }) == "invalid_argument: global_blocks = -1, expected at least 0");
-  CHECK(error_of([] { bigbird(8, 2, 1, 0, -1); }) == "invalid_argument: random_blocks = -1, expected at least 0");
   CHECK(error_of([] { power_law_graph(8, 7.5); }) ==
         "invalid_argument: mean_degree = 7.5, expected a number in [0, n - 1 = 7]");
   CHECK(error_of([] { power_law_graph(8, -1); }).starts_with("invalid_argument: mean_degree = -1"));
