@@ -74,4 +74,20 @@ std::string shorten(std::string_view text, std::size_t length) {
   return std::string(text.substr(0, kept - tail)) + "..." + std::string(text.substr(text.size() - tail));
 }
 
+std::string escape_xml(std::string_view text) {
+  std::string escaped;
+  for (const char character : text) {
+    switch (character) {
+      case '&': escaped += "&amp;"; break;
+      case '<': escaped += "&lt;"; break;
+      case '>': escaped += "&gt;"; break;
+      case '"': escaped += "&quot;"; break;
+      default:
+        // XML knows no control characters, and anything beyond ASCII may be broken UTF-8.
+        escaped += character >= ' ' && character <= '~' ? character : '?';
+    }
+  }
+  return escaped;
+}
+
 }  // namespace cobble::program

@@ -29,4 +29,7 @@ std::string one_line(std::string_view text);
 /// At most `length` characters, the middle replaced by "..." when there are more.
 std::string shorten(std::string_view text, std::size_t length);
 
+/// For the content and the attributes of XML elements; characters beyond printable ASCII become question marks.
+std::string escape_xml(std::string_view text);
+
 }  // namespace cobble::program
