@@ -28,10 +28,21 @@ struct Heads {
 };
 constexpr std::array kHeads{Heads{1, 1, 1}, Heads{1, 4, 2}, Heads{1, 3, 1}, Heads{2, 2, 2}};
 
-/// Sizes of panels: chosen by the library, or given.
-constexpr std::array kPanels{
-    PlanOptions{}, PlanOptions{.row_panel = 16, .column_panel = 16}, PlanOptions{.row_panel = 32, .column_panel = 48},
-    PlanOptions{.row_panel = 7, .column_panel = 5}, PlanOptions{.row_panel = 1, .column_panel = 300}};
+/// Schedules and tiles: chosen by the library, or asked for.
+const std::vector<PlanOptions>& plan_options() {
+  static const std::vector<PlanOptions> options{
+      {},
+      {.schedule = Schedule::recompute, .backward_passes = BackwardPasses::one, .row_panel = 16, .column_panel = 16},
+      {.schedule = Schedule::recompute, .row_panel = 32, .column_panel = 48},
+      {.schedule = Schedule::recompute, .row_panel = 7, .column_panel = 5},
+      {.schedule = Schedule::recompute, .backward_passes = BackwardPasses::one, .row_panel = 1, .column_panel = 300},
+      {.schedule = Schedule::recompute, .backward_passes = BackwardPasses::two},
+      {.schedule = Schedule::recompute, .backward_passes = BackwardPasses::two, .fast_memory_bytes = 10000},
+      {.schedule = Schedule::materialize},
+      {.schedule = Schedule::materialize, .tile_sizes = TileSizes::model, .fast_memory_bytes = 1000},
+      {.tile_sizes = TileSizes::model, .fast_memory_bytes = 5000}};
+  return options;
+}
 
 struct Case {
   std::string pattern_name;
@@ -96,7 +107,7 @@ void sweep(bool square_kinds, std::uint64_t seed) {
   const int patterns = static_cast<int>(samples[0][0].size());
   const auto levels = [](const auto& array) { return static_cast<int>(array.size()); };
   Pairwise pairwise({patterns, levels(kSizes), shapes, 2, levels(kHeads), levels(kFeatures), levels(kFeatures),
-                     levels(kPanels), levels(kQueryLayouts), levels(kQueryLayouts), levels(kQueryLayouts),
+                     levels(plan_options()), levels(kQueryLayouts), levels(kQueryLayouts), levels(kQueryLayouts),
                      levels(kInputLayouts), levels(kOutputLayouts)});
   Random random(seed);
   Workspace workspace;
@@ -109,7 +120,7 @@ void sweep(bool square_kinds, std::uint64_t seed) {
                  kHeads[level(4)],
                  kFeatures[level(5)],
                  kFeatures[level(6)],
-                 kPanels[level(7)],
+                 plan_options()[level(7)],
                  {kQueryLayouts[level(8)], kQueryLayouts[level(9)], kQueryLayouts[level(10)], grad_layout, grad_layout},
                  kOutputLayouts[level(12)]};
     const bool is_double = level(3) == 1;
@@ -117,7 +128,9 @@ void sweep(bool square_kinds, std::uint64_t seed) {
     INFO("pattern ", c.pattern_name, " ", c.pattern.rows(), " x ", c.pattern.columns(), is_double ? ", f64" : ", f32",
          ", seed ", case_seed);
     INFO("batch ", c.heads.batch, ", heads ", c.heads.query, " / ", c.heads.key_value, ", d ", c.head_dim, ", d_v ",
-         c.value_dim, ", panels ", c.options.row_panel, " x ", c.options.column_panel);
+         c.value_dim, ", ", to_string(c.options.schedule), ", ", to_string(c.options.backward_passes),
+         " passes, panels ", c.options.row_panel, " x ", c.options.column_panel, ", fast memory ",
+         c.options.fast_memory_bytes);
     INFO("layouts: query ", to_string(c.layouts.query), ", key ", to_string(c.layouts.key), ", value ",
          to_string(c.layouts.value), ", gradients in ", to_string(grad_layout), ", outputs ",
          to_string(c.output_layout));
