@@ -1,0 +1,11 @@
+# Writes the first C++ block of README (INPUT) to OUTPUT, so that it is compiled and run as it stands.
+file(READ "${INPUT}" text)
+string(FIND "${text}" "```cpp\n" begin)
+if(begin EQUAL -1)
+  message(FATAL_ERROR "${INPUT} has no C++ block")
+endif()
+math(EXPR begin "${begin} + 7")
+string(SUBSTRING "${text}" ${begin} -1 text)
+string(FIND "${text}" "```" end)
+string(SUBSTRING "${text}" 0 ${end} text)
+file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "${text}" @ONLY)
