@@ -118,8 +118,7 @@ void zero_column_panel(const PlanData& plan, const Head& head, std::int64_t colu
   const Range keys = plan.column_range(Product::backward_rows, column_panel);
   for (const Block& block : {names.keys(Operand::grad_key, keys, names.features()),
                              names.keys(Operand::grad_value, keys, names.value_features())}) {
-    visitor.create(block);
-    visitor.store(block);
+    visitor.stream(block, 1, Stream::out);  // a panel of keys may be wider than fast memory
     visitor.drop(block);
   }
 }
