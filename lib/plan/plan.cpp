@@ -44,6 +44,7 @@ Problem completed(Problem problem) {
                 "key_value_heads = " + std::to_string(problem.key_value_heads) +
                     " does not divide query_heads = " + std::to_string(problem.query_heads));
   }
+  checked_product({problem.batch, problem.query_heads}, "batch x query heads");
   if (!problem.scale) problem.scale = 1 / std::sqrt(static_cast<double>(problem.head_dim));
   if (!std::isfinite(*problem.scale)) {
     throw Error(ErrorCode::invalid_argument, "scale = " + std::to_string(*problem.scale) + " is not finite");
