@@ -20,10 +20,13 @@ class Workspace {
 
   /// What is held at the moment.
   std::int64_t bytes() const noexcept;
-  detail::ScratchPool& pool() noexcept { return *pool_; }
+  /// What tasks borrow, and what a whole pass does: apart, so that neither grows by taking the other's buffers.
+  detail::ScratchPool& task_pool() noexcept { return *task_pool_; }
+  detail::ScratchPool& pass_pool() noexcept { return *pass_pool_; }
 
  private:
-  std::unique_ptr<detail::ScratchPool> pool_;
+  std::unique_ptr<detail::ScratchPool> task_pool_;
+  std::unique_ptr<detail::ScratchPool> pass_pool_;
 };
 
 }  // namespace cobble

@@ -18,15 +18,15 @@ void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const 
                   AttentionView<const T> result, TensorView<const T> grad_output, GradientsView<T> gradients,
                   Workspace& workspace, const BackwardOptions<T>& options) {
   detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
-  detail::ScratchPool& pool = workspace.pool();
+  detail::ScratchPool& pool = workspace.pass_pool();
   const detail::BackwardTasks tasks = choose_tasks(plan.problem());
   const bool in_chunks = plan.data().backward_passes == BackwardPasses::one && tasks == detail::BackwardTasks::chunks;
   const bool keeps_pairs = plan.schedule() == Schedule::materialize || in_chunks;
   const std::int64_t pair_values = keeps_pairs ? detail::pair_store_values(plan.data()) : 0;
   const TensorShape lse_shape = detail::lse_shape(plan);
-  detail::ScratchPool::Lease delta = pool.lend<T>(lse_shape.size());
   detail::ScratchPool::Lease scores = pool.lend<T>(pair_values);
   detail::ScratchPool::Lease grad_scores = pool.lend<T>(pair_values);
+  detail::ScratchPool::Lease delta = pool.lend<T>(lse_shape.size());
   const detail::PassTensors<T> tensors = {.query = query,
                                           .key = key,
                                           .value = value,
@@ -40,8 +40,9 @@ void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const 
                                           .grad_value = gradients.value,
                                           .score_store = keeps_pairs ? scores.as<T>() : nullptr,
                                           .grad_score_store = keeps_pairs ? grad_scores.as<T>() : nullptr};
-  detail::backward_phases(plan.data(), tasks,
-                          [&](const detail::Phase& phase) { detail::run_phase(plan.data(), tensors, pool, phase); });
+  detail::backward_phases(plan.data(), tasks, [&](const detail::Phase& phase) {
+    detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
+  });
 }
 
 template <class T>

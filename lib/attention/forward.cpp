@@ -12,7 +12,7 @@ void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T
   detail::validate_forward(plan, query, key, value, result);
   const bool materialized = plan.schedule() == Schedule::materialize;
   detail::ScratchPool::Lease scores =
-      workspace.pool().lend<T>(materialized ? detail::pair_store_values(plan.data()) : 0);
+      workspace.pass_pool().lend<T>(materialized ? detail::pair_store_values(plan.data()) : 0);
   const detail::PassTensors<T> tensors = {.query = query,
                                           .key = key,
                                           .value = value,
@@ -20,7 +20,7 @@ void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T
                                           .lse = result.lse,
                                           .score_store = materialized ? scores.as<T>() : nullptr};
   detail::forward_phases(plan.data(), [&](const detail::Phase& phase) {
-    detail::run_phase(plan.data(), tensors, workspace.pool(), phase);
+    detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
   });
 }
 

@@ -9,6 +9,7 @@ namespace cobble::detail {
 
 AlignedBuffer<std::byte> ScratchPool::take(std::int64_t count, std::size_t element_bytes) {
   const auto wanted = static_cast<std::int64_t>(checked_bytes(count, element_bytes, "scratch memory"));
+  if (wanted == 0) return {};
   AlignedBuffer<std::byte> too_small;
   {
     const std::lock_guard lock(mutex_);
@@ -34,6 +35,7 @@ AlignedBuffer<std::byte> ScratchPool::take(std::int64_t count, std::size_t eleme
 }
 
 void ScratchPool::give_back(AlignedBuffer<std::byte> buffer) noexcept {
+  if (buffer.size() == 0) return;
   const std::lock_guard lock(mutex_);
   try {
     idle_.push_back(std::move(buffer));
@@ -46,11 +48,12 @@ void ScratchPool::give_back(AlignedBuffer<std::byte> buffer) noexcept {
 
 namespace cobble {
 
-Workspace::Workspace() : pool_(std::make_unique<detail::ScratchPool>()) {}
+Workspace::Workspace()
+    : task_pool_(std::make_unique<detail::ScratchPool>()), pass_pool_(std::make_unique<detail::ScratchPool>()) {}
 Workspace::~Workspace() = default;
 Workspace::Workspace(Workspace&&) noexcept = default;
 Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 
-std::int64_t Workspace::bytes() const noexcept { return pool_->bytes(); }
+std::int64_t Workspace::bytes() const noexcept { return task_pool_->bytes() + pass_pool_->bytes(); }
 
 }  // namespace cobble

@@ -35,7 +35,8 @@ class ScratchPool {
     AlignedBuffer<std::byte> buffer_;
   };
 
-  /// Room for `count` elements of T. The smallest buffer at hand that is large enough, or a new one.
+  /// Room for `count` elements of T: the smallest buffer at hand that is large enough, or a new one; null for none.
+  /// Whoever needs several at a time asks for the largest first, and none is taken that a later one needs.
   template <class T>
   Lease lend(std::int64_t count) {
     return {*this, take(count, sizeof(T))};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "cobble/cost_model.hpp"
@@ -82,7 +83,7 @@ CandidatePlan one_pass(const PlanData& plan, std::int64_t rows, std::int64_t col
   return candidate;
 }
 
-/// Recompute with the model's panels, backward in two passes. Empty when they do not fit.
+/// Recompute with the model's panels or the given ones, backward in two passes. Empty when not even one row fits.
 std::optional<CandidatePlan> two_passes(const PlanData& plan, const AttentionSize& size, const PlanOptions& options) {
   const std::int64_t words = plan.fast_memory_words;
   const auto choose = [&](RecomputePass pass) {
@@ -90,6 +91,8 @@ std::optional<CandidatePlan> two_passes(const PlanData& plan, const AttentionSiz
     if (tile && options.tile_sizes == TileSizes::hardware) {
       tile = round_to_hardware(pass, *tile, size, words, options.element_bytes);
     }
+    if (tile && options.row_panel > 0) tile->rows = std::clamp<std::int64_t>(size.queries, 1, options.row_panel);
+    if (tile && options.column_panel > 0) tile->columns = std::clamp<std::int64_t>(size.keys, 1, options.column_panel);
     return tile;
   };
   const auto forward = choose(RecomputePass::forward);
@@ -298,6 +301,25 @@ void predict_by_formula(const PlanData& plan, const CandidatePlan& candidate, co
                queries * (2 * static_cast<double>(size.head_dim) + 3 * static_cast<double>(size.value_dim) + 3));
 }
 
+PlanData cut_patterns(const PlanData& plan, const CandidatePlan& candidate) {
+  PlanData realized = plan;
+  realized.schedule = candidate.summary.schedule;
+  realized.backward_passes = candidate.summary.backward_passes;
+  realized.products = candidate.products;
+  realized.cuts = candidate.cuts;
+  for (const Pattern& pattern : plan.patterns.patterns()) {
+    std::vector<TileList>& lists = realized.tile_lists.emplace_back();
+    for (const TileCut& cut : candidate.cuts) lists.push_back(cut_tiles(pattern, cut));
+  }
+  return realized;
+}
+
+/// Whether a one-pass candidate lets the keys of a tile pass, and not all of them.
+bool streams_keys(const CandidatePlan& candidate) {
+  return candidate.summary.schedule == Schedule::recompute &&
+         candidate.products[static_cast<std::size_t>(Product::backward_rows)].streamed > 0;
+}
+
 /// Words that the largest tile of a one-pass candidate holds in fast memory.
 double largest_residency(const PlanData& plan) {
   const auto d = static_cast<double>(plan.problem.head_dim);
@@ -346,33 +368,30 @@ std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& si
       if (side > 0 && sparse) candidates.push_back(one_pass(plan, side, kWidePanel, 1));
     }
   }
-  if (recompute && !sizes_given && (!hardware || two_passes_only)) {
+  if (recompute && (two_passes_only || (!hardware && !sizes_given))) {
     if (options.backward_passes != BackwardPasses::one || options.parameter_gradients) {
       if (auto candidate = two_passes(plan, size, options)) candidates.push_back(std::move(*candidate));
     }
   }
   if (materialized && plan.fast_memory_words >= kLeastFastMemory) {
     for (const AttentionSize& local : local_sizes(size)) {
-      candidates.push_back(materialize(plan, local, fill, options));
+      CandidatePlan candidate = materialize(plan, local, fill, options);
+      const auto same_tiles = [&](const CandidatePlan& other) {
+        return other.products == candidate.products && other.cuts == candidate.cuts;
+      };
+      if (std::none_of(candidates.begin(), candidates.end(), same_tiles)) candidates.push_back(std::move(candidate));
     }
   }
   return candidates;
 }
 
-std::optional<PlanData> realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size,
-                                const PlanOptions& options) {
-  PlanData realized = plan;
-  realized.schedule = candidate.summary.schedule;
-  realized.backward_passes = candidate.summary.backward_passes;
-  realized.products = candidate.products;
-  realized.cuts = candidate.cuts;
-  for (const Pattern& pattern : plan.patterns.patterns()) {
-    std::vector<TileList>& lists = realized.tile_lists.emplace_back();
-    for (const TileCut& cut : candidate.cuts) lists.push_back(cut_tiles(pattern, cut));
+PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size, const PlanOptions& options) {
+  PlanData realized = cut_patterns(plan, candidate);
+  // Where many keys of a wide tile have pairs, these do not fit: narrower tiles, down to one that would fit if full.
+  while (streams_keys(candidate) && largest_residency(realized) > static_cast<double>(plan.fast_memory_words)) {
+    candidate = one_pass(plan, candidate.summary.row_panel, divide_up(candidate.summary.column_panel, 4), 1);
+    realized = cut_patterns(plan, candidate);
   }
-  const bool streams =
-      candidate.summary.schedule == Schedule::recompute && realized.product(Product::backward_rows).streamed > 0;
-  if (streams && largest_residency(realized) > static_cast<double>(plan.fast_memory_words)) return std::nullopt;
   if (options.parameter_gradients) choose_projections(realized, options);
   measure_store(realized);
   const WalkTraffic forward = forward_traffic(realized);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "cobble/model.hpp"
@@ -21,9 +20,7 @@ struct CandidatePlan {
 /// The candidates for a problem of `size` (one head, mean pairs). Empty when none fits fast memory.
 std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& size, const PlanOptions& options);
 
-/// Cuts the patterns for a candidate, counts its traffic and estimates its time. Empty when a tile holds more than
-/// fast memory.
-std::optional<PlanData> realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size,
-                                const PlanOptions& options);
+/// Cuts the patterns for a candidate, counts its traffic and estimates its time.
+PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size, const PlanOptions& options);
 
 }  // namespace cobble::detail

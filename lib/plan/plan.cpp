@@ -96,9 +96,8 @@ PlanData choose(const PlanData& plan, const AttentionSize& size, const PlanOptio
   std::vector<PlanCandidate> summaries;
   std::size_t chosen = 0;
   for (detail::CandidatePlan& candidate : detail::propose(plan, size, options)) {
-    std::optional<PlanData> realized = detail::realize(plan, std::move(candidate), size, options);
-    if (!realized) continue;
-    summaries.push_back(realized->candidates.front());
+    PlanData realized = detail::realize(plan, std::move(candidate), size, options);
+    summaries.push_back(realized.candidates.front());
     if (!best || better(summaries.back(), summaries[chosen], options.tile_sizes)) {
       best = std::move(realized);
       chosen = summaries.size() - 1;

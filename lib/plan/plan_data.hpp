@@ -39,6 +39,8 @@ struct ProductTiles {
   int cut = -1;  ///< into PlanData::cuts; -1: the plan does not use the product
   std::int64_t features = 0;
   std::int64_t streamed = 0;  ///< 0: a tile's tokens are loaded together
+
+  bool operator==(const ProductTiles&) const = default;
 };
 
 struct PlanData {

@@ -2,7 +2,6 @@
 
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "support/error_of.hpp"
@@ -27,6 +26,11 @@ CsrMatrix<double> matrix(const std::string& text, const ReadOptions& options = {
 
 const std::string kReal = "%%MatrixMarket matrix coordinate real ";
 const std::string kPattern = "%%MatrixMarket matrix coordinate pattern ";
+
+struct Fault {
+  std::string text;
+  std::string message;
+};
 
 }  // namespace
 
@@ -142,7 +146,7 @@ TEST_CASE("matrices without rows, columns or entries are read") {
 }
 
 TEST_CASE("each fault of a Matrix Market file gives one error at its place") {
-  const std::vector<std::pair<std::string, std::string>> faults{
+  const std::vector<Fault> faults{
       {"%MatrixMarket matrix coordinate real general\n1 1 0\n",
        "1:1: found '%MatrixMarket', a banner with one '%', expected two: '%%MatrixMarket'"},
       {"1 1 0\n", "1:1: found '1', expected the banner '%%MatrixMarket'"},
@@ -190,8 +194,8 @@ TEST_CASE("each fault of a Matrix Market file gives one error at its place") {
       {"%%MatrixMarket matrix array real general\n1 2\n1\n2\n3\n",
        "5:1: found '3', expected the end of the file after 2 entries"},
   };
-  for (const auto& [text, message] : faults) {
-    CAPTURE(text);
-    CHECK(error_of([&] { pattern(text); }) == "file_format: m.mtx:" + message);
+  for (const Fault& fault : faults) {
+    CAPTURE(fault.text);
+    CHECK(error_of([&] { pattern(fault.text); }) == "file_format: m.mtx:" + fault.message);
   }
 }

@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "files/npy.hpp"
@@ -22,6 +21,11 @@ namespace {
 NpyHeader parse(const std::string& text) { return parse_npy_header(text, {"a.npy", {}}); }
 
 const std::string kGood = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
+
+struct Fault {
+  std::string text;
+  std::string message;
+};
 
 }  // namespace
 
@@ -45,7 +49,7 @@ TEST_CASE("the header's dict is read with its keys in any order and any spacing"
 }
 
 TEST_CASE("each fault of a header gives one error") {
-  const std::vector<std::pair<std::string, std::string>> faults{
+  const std::vector<Fault> faults{
       {"", "found the end of the header, expected '{' (at character 1 of the .npy header)"},
       {"{", "found the end of the header, expected a key in quotes (at character 2 of the .npy header)"},
       {"{'descr", "a string has no end (at character 2 of the .npy header)"},
@@ -77,9 +81,9 @@ TEST_CASE("each fault of a header gives one error") {
        "found the element type '<M8[ns]', expected a bool, integer, float16, float32, float64 or complex one (at"
        " character 20 of the .npy header)"},
   };
-  for (const auto& [text, message] : faults) {
-    CAPTURE(text);
-    CHECK(error_of([&] { parse(text); }) == "file_format: a.npy: " + message);
+  for (const Fault& fault : faults) {
+    CAPTURE(fault.text);
+    CHECK(error_of([&] { parse(fault.text); }) == "file_format: a.npy: " + fault.message);
   }
 }
 

@@ -56,7 +56,9 @@ TEST_CASE("real files hold the pairs that SciPy finds in them") {
   if (shared.empty()) return;
   const nlohmann::json all = nlohmann::json::parse(std::ifstream(shared / "expected.json"));
   CHECK(all.size() >= files_in(shared / "valid").size() + files_in(shared / "dialect").size());
-  for (const auto& [name, expected] : all.items()) {
+  for (const auto& item : all.items()) {
+    const std::string& name = item.key();
+    const nlohmann::json& expected = item.value();
     CAPTURE(name);
     ReadReport report;
     const Pattern pattern = cobble::read_pattern(shared / name, {}, &report);

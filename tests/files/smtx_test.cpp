@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "support/error_of.hpp"
@@ -18,6 +17,11 @@ using cobble::test::read_pattern_text;
 namespace {
 
 const CsrPattern kExpected{3, 4, {0, 2, 2, 3}, {1, 3, 0}};
+
+struct Fault {
+  std::string text;
+  std::string message;
+};
 
 }  // namespace
 
@@ -47,7 +51,7 @@ TEST_CASE("unsorted and repeated columns of SMTX are put right and reported") {
 }
 
 TEST_CASE("each fault of an SMTX file gives one error at its place") {
-  const std::vector<std::pair<std::string, std::string>> faults{
+  const std::vector<Fault> faults{
       {"", "1:1: found the end of the file, expected a number of rows"},
       {"a, 1, 0\n", "1:1: found 'a,', expected a number of rows"},
       {"-1, 1, 0\n0\n", "1:1: found -1, expected a number of rows from 0 to 2147483647"},
@@ -66,8 +70,8 @@ TEST_CASE("each fault of an SMTX file gives one error at its place") {
       {"1, 2, 1\n0 1\n0.0\n", "3:1: found '0.0', expected a column index"},
       {"0, 2, 1\n0\n0\n", "1:1: found no rows, but 1 entries"},
   };
-  for (const auto& [text, message] : faults) {
-    CAPTURE(text);
-    CHECK(error_of([&] { read_pattern_text(text, "m.smtx"); }) == "file_format: m.smtx:" + message);
+  for (const Fault& fault : faults) {
+    CAPTURE(fault.text);
+    CHECK(error_of([&] { read_pattern_text(fault.text, "m.smtx"); }) == "file_format: m.smtx:" + fault.message);
   }
 }
