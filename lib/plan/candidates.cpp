@@ -147,15 +147,20 @@ CandidatePlan materialize(const PlanData& plan, const AttentionSize& local, doub
   };
   use_scores(Product::scores, tiles.scores);
   use_scores(Product::grad_probabilities, tiles.grad_probabilities);
-  // The other side of a value product passes a few tokens at a time; how many a numeric tile spans is free.
-  const std::int64_t span = fill * static_cast<double>(kSparseTileFill) < 1 ? kWidePanel : 4 * kPanel;
+  // The other side of a value product passes a few tokens at a time. How many a numeric tile spans is free in the
+  // model; on the machine its pairs, and the tokens packed for them, should share fast memory with the sums.
+  const auto span = [&](const ValueTile& tile) {
+    if (fill * static_cast<double>(kSparseTileFill) < 1) return kWidePanel;
+    const std::int64_t room = words / 2 / (tile.rows + tile.features);
+    return std::clamp(room / kRegisterColumns * kRegisterColumns, kRegisterColumns, 4 * kPanel);
+  };
   const auto use_rows = [&](Product product, const ValueTile& tile) {
-    candidate.use(product, {tile.rows, span, 0, false, true}, tile.features, tile.streamed);
+    candidate.use(product, {tile.rows, span(tile), 0, false, true}, tile.features, tile.streamed);
   };
   use_rows(Product::output, tiles.output);
   use_rows(Product::grad_query, tiles.grad_query);
   const auto use_columns = [&](Product product, const ValueTile& tile) {
-    candidate.use(product, {kPanel, tile.rows, 0, true, true}, tile.features, tile.streamed);
+    candidate.use(product, {std::min(span(tile), kPanel), tile.rows, 0, true, true}, tile.features, tile.streamed);
   };
   use_columns(Product::grad_key, tiles.grad_key);
   use_columns(Product::grad_value, tiles.grad_value);
