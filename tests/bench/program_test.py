@@ -198,7 +198,7 @@ class FailureTest(ProgramTest):
                 self.assertEqual(result.stdout, "")
 
     def test_help_exits_0(self):
-        for arguments in ([], ["run"], ["info"], ["draw"], ["make"], ["convert"]):
+        for arguments in ([], ["run"], ["info"], ["plan"], ["pebble"], ["draw"], ["make"], ["convert"]):
             with self.subTest(arguments):
                 result = cobble(*arguments, "--help")
                 self.assertEqual(result.returncode, 0)
