@@ -10,6 +10,8 @@ namespace cobble::program {
 
 void add_run_command(CLI::App& program);
 void add_info_command(CLI::App& program);
+void add_plan_command(CLI::App& program);
+void add_pebble_command(CLI::App& program);
 void add_draw_command(CLI::App& program);
 void add_make_command(CLI::App& program);
 void add_convert_command(CLI::App& program);

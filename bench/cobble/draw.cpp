@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +10,7 @@
 #include "pattern_argument.hpp"
 #include "picture.hpp"
 #include "report.hpp"
+#include "write_file.hpp"
 
 namespace cobble::program {
 namespace {
@@ -28,13 +28,6 @@ std::unique_ptr<Painter> make_painter(const std::string& path, const PictureLayo
   if (extension == ".png") return make_png_painter(layout.width, layout.height);
   if (extension == ".svg") return make_svg_painter(layout.width, layout.height);
   throw Error(ErrorCode::invalid_argument, "cannot draw \"" + path + "\": expected a name that ends in .png or .svg");
-}
-
-void write_file(const std::string& path, const std::string& content) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(content.data(), static_cast<std::streamsize>(content.size()));
-  file.close();
-  if (!file) throw Error(ErrorCode::file_write, "cannot write \"" + path + "\"");
 }
 
 void draw(const DrawArguments& arguments) {

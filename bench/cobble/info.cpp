@@ -31,6 +31,7 @@ struct InfoArguments {
 struct PatternInfo {
   PatternStatistics statistics;
   std::vector<TileStatistics> tiles;
+  AttentionSize size;
   double z_input = 0;
   double split_point = 0;
   std::vector<CacheLevel> caches;
@@ -45,7 +46,8 @@ PatternInfo gather(const InfoArguments& arguments, const Pattern& pattern) {
   PatternInfo info;
   info.element_bytes = arguments.dtype == "f64" ? 8 : 4;
   const std::int64_t value_dim = arguments.value_dim == 0 ? arguments.head_dim : arguments.value_dim;
-  info.z_input = input_words({pattern.rows(), pattern.columns(), pattern.pairs(), arguments.head_dim, value_dim});
+  info.size = {pattern.rows(), pattern.columns(), pattern.pairs(), arguments.head_dim, value_dim};
+  info.z_input = input_words(info.size);
   info.split_point = split_point(info.z_input, static_cast<double>(pattern.pairs()));
   info.caches = cache_levels();
   Progress progress("counting pairs and tiles", pattern.rows() * static_cast<std::int64_t>(1 + kTileSizes.size()));
@@ -77,12 +79,15 @@ Json info_json(const InfoArguments& arguments, const LoadedPattern& loaded, cons
   document["model"] = {{"head_dim", arguments.head_dim}, {"dtype", arguments.dtype},        {"z_input", info.z_input},
                        {"z_qk", loaded.pattern.pairs()}, {"split_point", info.split_point}, {"caches", Json::array()}};
   for (const CacheLevel& cache : info.caches) {
+    const std::int64_t words = info.words(cache);
     document["model"]["caches"].push_back({{"level", cache.level},
                                            {"bytes", cache.bytes},
                                            {"shared_by", cache.shared_by},
                                            {"source", to_string(cache.source)},
-                                           {"words", info.words(cache)},
-                                           {"regime", to_string(regime(info.words(cache), info.split_point))}});
+                                           {"words", words},
+                                           {"regime", to_string(regime(words, info.split_point))},
+                                           {"forward", bound_json(forward_bound(info.size, words))},
+                                           {"backward", bound_json(backward_bound(info.size, words))}});
   }
   return document;
 }
@@ -119,6 +124,9 @@ void print_info(const InfoArguments& arguments, const LoadedPattern& loaded, con
         "", fmt::format("L{}: {:>9} a core, M = {:>11} words of {}: {}", cache.level,
                         format_bytes(static_cast<double>(cache.bytes_per_core())), group_digits(words), arguments.dtype,
                         large ? "large fast memory, recompute scores" : "small fast memory, store scores"));
+    print_line("",
+               fmt::format("    bound of traffic: forward {}, backward {}", bound_text(forward_bound(info.size, words)),
+                           bound_text(backward_bound(info.size, words))));
   }
 }
 

@@ -25,6 +25,8 @@ int main(int argument_count, char** arguments) {
   program.get_formatter()->column_width(34);
   cobble::program::add_run_command(program);
   cobble::program::add_info_command(program);
+  cobble::program::add_plan_command(program);
+  cobble::program::add_pebble_command(program);
   cobble::program::add_draw_command(program);
   cobble::program::add_make_command(program);
   cobble::program::add_convert_command(program);

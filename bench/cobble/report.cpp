@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -49,6 +50,20 @@ std::string read_report_text(const ReadReport& report) {
   if (report.duplicates_merged > 0)
     text += fmt::format(", {} duplicates merged", group_digits(report.duplicates_merged));
   return text;
+}
+
+const char* binding_bound(const TrafficBound& bound) { return bound.theorem_binds() ? "theorem" : "compulsory"; }
+
+Json bound_json(const TrafficBound& bound) {
+  return {{"theorem_bound", bound.theorem},
+          {"compulsory", bound.compulsory},
+          {"bound", bound.words()},
+          {"binding", binding_bound(bound)}};
+}
+
+std::string bound_text(const TrafficBound& bound) {
+  return fmt::format("{} words ({} binds)", format_quantity(std::round(bound.words())),
+                     bound.theorem_binds() ? "the theorem" : "compulsory traffic");
 }
 
 }  // namespace cobble::program

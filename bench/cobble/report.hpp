@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cobble/files.hpp"
+#include "cobble/model.hpp"
 #include "cobble/pattern.hpp"
 
 // What several subcommands print in the same way.
@@ -33,5 +34,12 @@ std::string pattern_text(const Pattern& pattern);
 Json read_report_json(const ReadReport& report);
 /// "mtx, 78 entries stored, symmetry expanded, 3 duplicates merged"
 std::string read_report_text(const ReadReport& report);
+
+/// Which floor of traffic is the higher one: "theorem" or "compulsory".
+const char* binding_bound(const TrafficBound& bound);
+/// theorem_bound, compulsory, bound, binding.
+Json bound_json(const TrafficBound& bound);
+/// "1,048,576 words (the theorem binds)"
+std::string bound_text(const TrafficBound& bound);
 
 }  // namespace cobble::program

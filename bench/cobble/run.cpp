@@ -31,6 +31,7 @@ struct RunArguments {
   PatternArgument pattern;
   ProblemArguments problem;
   std::string schedule = "auto";
+  std::string backward_passes = "auto";
   std::int64_t fast_memory_bytes = 0;
   std::string dtype = "f32";
   std::int64_t threads = 0;        ///< 0: as many as the machine has
@@ -63,6 +64,11 @@ double median_milliseconds(const char* task, std::optional<int> repetitions, con
   std::sort(times.begin(), times.end());
   const std::size_t middle = times.size() / 2;
   return times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+}
+
+BackwardPasses backward_passes_named(const std::string& name) {
+  if (name == "one") return BackwardPasses::one;
+  return name == "two" ? BackwardPasses::two : BackwardPasses::automatic;
 }
 
 Schedule schedule_named(const std::string& name) {
@@ -199,6 +205,7 @@ void run(const RunArguments& arguments) {
   report.threads = tbb::this_task_arena::max_concurrency();
   PlanOptions plan_options;
   plan_options.schedule = schedule_named(arguments.schedule);
+  plan_options.backward_passes = backward_passes_named(arguments.backward_passes);
   plan_options.fast_memory_bytes = arguments.fast_memory_bytes;
   plan_options.element_bytes = sizeof(T);
   const auto plan_start = std::chrono::steady_clock::now();
@@ -292,6 +299,10 @@ void add_run_command(CLI::App& program) {
   const std::string execution = "Execution";
   command.add_option("--schedule", arguments->schedule, "auto, recompute or materialize")
       ->check(CLI::IsMember({"auto", "recompute", "materialize"}))
+      ->capture_default_str()
+      ->group(execution);
+  command.add_option("--backward-passes", arguments->backward_passes, "auto, one or two: how recompute goes backward")
+      ->check(CLI::IsMember({"auto", "one", "two"}))
       ->capture_default_str()
       ->group(execution);
   command

@@ -100,7 +100,8 @@ class Plan {
   /// An upper bound of what forward and backward need beyond their tensors, on `threads` threads, with elements of
   /// `element_bytes`.
   std::int64_t workspace_bytes(std::int64_t threads, std::int64_t element_bytes) const noexcept;
-  /// Every candidate of the regime (or of the schedule that was asked for), the chosen one among them.
+  /// Every candidate of the regime (or of the schedule that was asked for), the chosen one among them. In small fast
+  /// memory recompute is a candidate too with hardware tiles, and where the pattern's tiles are fuller than the whole.
   const std::vector<PlanCandidate>& candidates() const noexcept;
   /// The candidates and the choice in a few lines.
   std::string describe() const;

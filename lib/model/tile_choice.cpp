@@ -13,6 +13,8 @@ namespace cobble {
 namespace {
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+/// What passes by a finished tile of pairs, a word each: P, LSE and delta, as dP becomes dS.
+constexpr std::int64_t kWordsBesideFinishedTile = 3;
 
 void check_fast_memory(std::int64_t words) {
   if (words < kLeastFastMemory) {
@@ -85,7 +87,8 @@ std::int64_t expected_columns(const ProductSize& product, std::int64_t rows, std
 /// The tile of this height that spends what is left of fast memory on pairs. Empty when one column does not fit.
 std::optional<ScoreTile> fit_score_tile(const ProductSize& product, std::int64_t rows, std::int64_t features,
                                         std::int64_t streamed, std::int64_t fast_memory_words) {
-  const std::int64_t pairs = std::min(fast_memory_words - (rows + streamed) * features, rows * product.columns);
+  const std::int64_t beside = std::max((rows + streamed) * features, kWordsBesideFinishedTile);
+  const std::int64_t pairs = std::min(fast_memory_words - beside, rows * product.columns);
   if (pairs < rows) return std::nullopt;
   const std::int64_t columns = expected_columns(product, rows, pairs);
   // A tile of a full product needs no more than its whole columns; elsewhere tiles vary, and slack serves some.

@@ -351,13 +351,16 @@ void CandidatePlan::use(Product product, const TileCut& cut, std::int64_t featur
 std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& size, const PlanOptions& options) {
   std::vector<CandidatePlan> candidates;
   const bool hardware = options.tile_sizes == TileSizes::hardware;
+  const double fill = sampled_fill(plan.patterns, kPanel, kPanel);
   const bool large = plan.regime == Regime::large_fast_memory;
-  const bool recompute =
-      options.schedule == Schedule::recompute || (options.schedule == Schedule::automatic && (large || hardware));
+  // The regime is that of pairs spread evenly. Inside tiles that are fuller than the whole pattern the split point is
+  // lower, and the traffic tells.
+  const bool structured = fill > 2 * density(size);
+  const bool recompute = options.schedule == Schedule::recompute ||
+                         (options.schedule == Schedule::automatic && (large || structured || hardware));
   const bool materialized =
       options.schedule == Schedule::materialize || (options.schedule == Schedule::automatic && !large);
   const bool sizes_given = options.row_panel > 0 || options.column_panel > 0;
-  const double fill = sampled_fill(plan.patterns, kPanel, kPanel);
   const std::int64_t side = square_panel(plan.problem, plan.fast_memory_words);
 
   const bool two_passes_only = options.backward_passes == BackwardPasses::two || options.parameter_gradients;

@@ -186,8 +186,8 @@ TEST_CASE("exactly one candidate is chosen, and the plan is that one") {
   }
 }
 
-TEST_CASE("with the model's sizes the regime alone decides between the schedules") {
-  for (const Pattern& pattern : {full(200), window(200, 20, 20), random_pairs(200, 200, 12, 2)}) {
+TEST_CASE("with the model's sizes and pairs spread evenly the regime decides between the schedules") {
+  for (const Pattern& pattern : {full(192), random_pairs(192, 192, 48, 2), random_pairs(192, 192, 12, 2)}) {
     for (std::int64_t memory = 128; memory <= 1 << 18; memory *= 4) {
       const Plan plan = make_plan(pattern, {.head_dim = 16},
                                   {.tile_sizes = TileSizes::model, .fast_memory_bytes = memory * kWordBytes});
@@ -197,6 +197,20 @@ TEST_CASE("with the model's sizes the regime alone decides between the schedules
       for (const PlanCandidate& candidate : plan.candidates()) CHECK(candidate.schedule == plan.schedule());
     }
   }
+}
+
+TEST_CASE("where tiles are fuller than the pattern, recompute is considered before the regime asks for it") {
+  const auto plan = [](const Pattern& pattern, std::int64_t memory) {
+    return make_plan(pattern, {.head_dim = 16},
+                     {.tile_sizes = TileSizes::model, .fast_memory_bytes = memory * kWordBytes});
+  };
+  // M* = 16^2 n / 128 = 2048 words, but inside the blocks it is 16^2.
+  const Pattern blocks = random_blocks(1024, 64, 2, 1);
+  CHECK(plan(blocks, 1000).regime() == Regime::small_fast_memory);
+  CHECK(plan(blocks, 1000).schedule() == Schedule::recompute);
+  CHECK(plan(blocks, 100).schedule() == Schedule::materialize);
+  // As many pairs spread evenly: materialize up to M*.
+  CHECK(plan(random_pairs(1024, 1024, 128, 1), 1000).schedule() == Schedule::materialize);
 }
 
 TEST_CASE("a plan describes its candidates and why it chose") {
@@ -263,17 +277,17 @@ TEST_CASE("tiles are counted as they are cut") {
   CHECK(make_plan(full(130), {.query_heads = 8, .batch = 3}, options).tiles() == 9);
 }
 
-TEST_CASE("the plan of a million-token window takes memory by tiles, not by pairs") {
-  const std::int64_t n = 1048576;
-  const Pattern pattern = window(n, 4096, 0);
-  for (const Schedule schedule : {Schedule::recompute, Schedule::materialize}) {
-    const Plan plan = make_plan(pattern, {.head_dim = 64}, {.schedule = schedule, .fast_memory_bytes = 1 << 19});
+TEST_CASE("the plan of a long window takes memory by tiles, not by pairs") {
+  const auto check = [](Schedule schedule, std::int64_t n) {
+    const Plan plan =
+        make_plan(window(n, 4096, 0), {.head_dim = 64}, {.schedule = schedule, .fast_memory_bytes = 1 << 19});
     CAPTURE(to_string(schedule));
-    // 4.3 thousand million pairs.
     CHECK(plan.total_pairs() == n * 4097 - 4096 * 4097 / 2);
     CHECK(plan.memory_bytes() < 100 * plan.tiles() + 32 * n);
     CHECK(plan.memory_bytes() < plan.total_pairs() / 20);
-  }
+  };
+  check(Schedule::recompute, 1 << 20);  // 4.3 thousand million pairs
+  check(Schedule::materialize, 1 << 17);
 }
 
 TEST_CASE("hardware sizes are multiples of registers and cache lines where they fit, model sizes are to the word") {
@@ -357,15 +371,17 @@ TEST_CASE("every plan keeps within its fast memory, also with panels of keys tha
 }
 
 TEST_CASE("the finished tile of a score product leaves room for what passes beside it") {
-  // A few rows see all keys, the others themselves: a tile of one row may hold as many pairs as it likes.
-  for (const std::int64_t globals : {1, 2, 8}) {
-    const Pattern pattern = window(1000, 0, 0) | (global_tokens(1000, globals) - leading_tokens(1000, globals));
-    for (const std::int64_t memory : {64, 65, 100, 128}) {
+  // Few rows with many pairs: tiles of one row, as long as fast memory allows. Rows that see all keys beside others
+  // that see one: a tile that is full although the pattern is nearly empty.
+  const std::vector<Pattern> patterns{random_pairs(16, 3000, 80, 1), full(1, 1000),
+                                      window(1000, 0, 0) | (global_tokens(1000, 2) - leading_tokens(1000, 2))};
+  for (const Pattern& pattern : patterns) {
+    for (const std::int64_t memory : {64, 65, 80, 128}) {
       for (const TileSizes sizes : {TileSizes::hardware, TileSizes::model}) {
         const Plan plan = make_plan(
             pattern, {.head_dim = 4},
             {.schedule = Schedule::materialize, .tile_sizes = sizes, .fast_memory_bytes = memory * kWordBytes});
-        INFO(plan.describe());
+        INFO(pattern.describe(), ", ", plan.describe());
         CHECK(count_forward(plan).peak_resident <= memory);
         CHECK(count_backward(plan).peak_resident <= memory);
       }

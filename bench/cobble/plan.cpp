@@ -1,0 +1,258 @@
+#include "cobble/plan.hpp"
+
+#include <fmt/core.h>
+#include <tbb/task_arena.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "commands.hpp"
+#include "pattern_argument.hpp"
+#include "progress.hpp"
+#include "report.hpp"
+#include "text.hpp"
+
+namespace cobble::program {
+namespace {
+
+struct PlanArguments {
+  PatternArgument pattern;
+  Problem problem;
+  PlanOptions options;
+  std::string dtype = "f32";
+  std::int64_t threads = 0;  ///< 0: as many as the machine has
+  bool json = false;
+};
+
+struct PlanReport {
+  Plan plan;
+  double milliseconds = 0;
+  std::int64_t threads = 0;
+  std::int64_t workspace_bytes = 0;
+  TrafficBound forward = {};  ///< of all heads
+  TrafficBound backward = {};
+};
+
+/// Heads that share keys and values read and write these once in the compulsory traffic of all of them.
+template <class HeadBound>
+TrafficBound bound_of_heads(const Plan& plan, const HeadBound& head_bound) {
+  const Problem& problem = plan.problem();
+  const std::int64_t heads = problem.batch * problem.query_heads;
+  const AttentionSize size = {plan.patterns().rows(), plan.patterns().columns(), plan.total_pairs() / heads,
+                              problem.head_dim, problem.value_dim};
+  const TrafficBound head = head_bound(size);
+  AttentionSize keys_alone = size;
+  keys_alone.queries = keys_alone.pairs = 0;
+  const double key_words = head_bound(keys_alone).compulsory;
+  const auto key_heads = static_cast<double>(problem.batch * problem.key_value_heads);
+  const auto query_heads = static_cast<double>(heads);
+  return {query_heads * head.theorem, query_heads * (head.compulsory - key_words) + key_heads * key_words};
+}
+
+PlanReport make_report(const PlanArguments& arguments, const Pattern& pattern) {
+  PlanOptions options = arguments.options;
+  options.element_bytes = arguments.dtype == "f64" ? 8 : 4;
+  const Progress progress("planning");
+  const auto start = std::chrono::steady_clock::now();
+  PlanReport report = {.plan = make_plan(pattern, arguments.problem, options)};
+  report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  report.threads = arguments.threads > 0 ? arguments.threads : tbb::this_task_arena::max_concurrency();
+  report.workspace_bytes = report.plan.workspace_bytes(report.threads, options.element_bytes);
+  const std::int64_t words = report.plan.fast_memory_words();
+  report.forward =
+      bound_of_heads(report.plan, [words](const AttentionSize& size) { return forward_bound(size, words); });
+  report.backward =
+      bound_of_heads(report.plan, [words](const AttentionSize& size) { return backward_bound(size, words); });
+  return report;
+}
+
+const PlanCandidate& chosen_candidate(const Plan& plan) {
+  return *std::find_if(plan.candidates().begin(), plan.candidates().end(),
+                       [](const PlanCandidate& candidate) { return candidate.chosen; });
+}
+
+/// Why the chosen candidate was chosen.
+std::string reason(const PlanArguments& arguments, const Plan& plan) {
+  const bool large = plan.regime() == Regime::large_fast_memory;
+  const bool model = arguments.options.tile_sizes == TileSizes::model;
+  std::string field;  // which candidates there could be
+  if (arguments.options.schedule != Schedule::automatic) {
+    field = fmt::format("{} was asked for", to_string(plan.schedule()));
+  } else if (large) {
+    field = "M >= M*, so scores are not worth storing";
+  } else if (model) {
+    field = "M < M*, so scores are worth storing";
+  } else {
+    field = "M < M*, so storing scores may pay, and both schedules compete";
+  }
+  const std::size_t count = plan.candidates().size();
+  if (count == 1) return field + "; one candidate fits";
+  return fmt::format("{}; {} of {} candidates", field,
+                     model ? "the least traffic" : "the shortest time by the cost model", count);
+}
+
+Json candidate_json(const PlanCandidate& candidate) {
+  Json json = {{"name", candidate.name}, {"schedule", to_string(candidate.schedule)}};
+  if (candidate.schedule == Schedule::recompute) json["backward_passes"] = to_string(candidate.backward_passes);
+  json.update({{"row_panel", candidate.row_panel},
+               {"column_panel", candidate.column_panel},
+               {"feature_chunk", candidate.feature_chunk},
+               {"forward_words", candidate.forward_words},
+               {"backward_words", candidate.backward_words},
+               {"forward_formula_words", candidate.forward_formula_words},
+               {"backward_formula_words", candidate.backward_formula_words},
+               {"estimated_ms", candidate.seconds * 1e3},
+               {"chosen", candidate.chosen}});
+  return json;
+}
+
+Json plan_json(const PlanArguments& arguments, const LoadedPattern& loaded, const PlanReport& report) {
+  const Plan& plan = report.plan;
+  const Problem& problem = plan.problem();
+  Json document;
+  document["pattern"] = pattern_json(loaded.pattern);
+  document["pattern"]["name"] = loaded.name;
+  if (loaded.read_report) document["pattern"]["file"] = read_report_json(*loaded.read_report);
+  document["problem"] = {
+      {"batch", problem.batch},       {"heads", problem.query_heads},   {"kv_heads", problem.key_value_heads},
+      {"head_dim", problem.head_dim}, {"value_dim", problem.value_dim}, {"dtype", arguments.dtype},
+      {"threads", report.threads}};
+  document["plan"] = {{"schedule", to_string(plan.schedule())},
+                      {"regime", to_string(plan.regime())},
+                      {"split_point", plan.split_point()},
+                      {"fast_memory", plan.fast_memory_words()},
+                      {"row_panel", plan.row_panel()},
+                      {"column_panel", plan.column_panel()},
+                      {"feature_chunk", plan.feature_chunk()},
+                      {"workspace_bytes", report.workspace_bytes},
+                      {"ms", report.milliseconds},
+                      {"tiles", plan.tiles()},
+                      {"bytes", plan.memory_bytes()},
+                      {"reason", reason(arguments, plan)}};
+  document["forward"] = bound_json(report.forward);
+  document["backward"] = bound_json(report.backward);
+  document["candidates"] = Json::array();
+  for (const PlanCandidate& candidate : plan.candidates()) document["candidates"].push_back(candidate_json(candidate));
+  return document;
+}
+
+std::string traffic_text(const TrafficBound& bound, std::int64_t predicted_words) {
+  const std::string text = fmt::format("{} words predicted", group_digits(predicted_words));
+  if (bound.words() == 0) return text;
+  return text + fmt::format(", {:.2f} times the bound of {}", static_cast<double>(predicted_words) / bound.words(),
+                            bound_text(bound));
+}
+
+void print_candidates(const Plan& plan) {
+  print_line("candidates", fmt::format("{:>16} {:>17} {:>17} {:>17} {:>12}", "forward words", "evenly spread",
+                                       "backward words", "evenly spread", "estimated"));
+  for (const PlanCandidate& candidate : plan.candidates()) {
+    print_line("", candidate.name + (candidate.chosen ? "  <- chosen" : ""));
+    print_line(candidate.chosen ? "          *" : "",
+               fmt::format("{:>16} {:>17} {:>17} {:>17} {:>12}", group_digits(candidate.forward_words),
+                           format_quantity(std::round(candidate.forward_formula_words)),
+                           group_digits(candidate.backward_words),
+                           format_quantity(std::round(candidate.backward_formula_words)),
+                           format_milliseconds(candidate.seconds * 1e3)));
+  }
+}
+
+std::string heads_text(const Problem& problem) {
+  if (problem.key_value_heads != problem.query_heads) {
+    return fmt::format("{} heads over {} of keys and values", problem.query_heads, problem.key_value_heads);
+  }
+  return fmt::format("{} head{}", problem.query_heads, problem.query_heads == 1 ? "" : "s");
+}
+
+void print_plan(const PlanArguments& arguments, const LoadedPattern& loaded, const PlanReport& report) {
+  const Plan& plan = report.plan;
+  const Problem& problem = plan.problem();
+  const bool large = plan.regime() == Regime::large_fast_memory;
+  print_line("pattern", shorten(loaded.name, 110));
+  print_line("", pattern_text(loaded.pattern));
+  if (loaded.read_report) print_line("", read_report_text(*loaded.read_report));
+  print_line("problem", fmt::format("batch {}, {}, d = {}, d_v = {}, {}", problem.batch, heads_text(problem),
+                                    problem.head_dim, problem.value_dim, arguments.dtype));
+  print_line("regime", fmt::format("{} fast memory: M = {} words, split point M* = {}", large ? "large" : "small",
+                                   group_digits(plan.fast_memory_words()), format_quantity(plan.split_point())));
+  print_line("schedule", std::string(to_string(plan.schedule())));
+  print_line("why", reason(arguments, plan));
+  print_line("tiles",
+             fmt::format("{} of {} x {}, feature chunk {}", group_digits(plan.tiles()), group_digits(plan.row_panel()),
+                         group_digits(plan.column_panel()), plan.feature_chunk()));
+  print_line("memory", fmt::format("plan {}, workspace {} on {} thread{}; made in {}",
+                                   format_bytes(static_cast<double>(plan.memory_bytes())),
+                                   format_bytes(static_cast<double>(report.workspace_bytes)), report.threads,
+                                   report.threads == 1 ? "" : "s", format_milliseconds(report.milliseconds)));
+  print_line("forward", traffic_text(report.forward, chosen_candidate(plan).forward_words));
+  print_line("backward", traffic_text(report.backward, chosen_candidate(plan).backward_words));
+  print_candidates(plan);
+}
+
+/// `value` lives as long as the command.
+template <class Enum>
+void add_choice(CLI::App& command, const char* name, Enum& value, const std::map<std::string, Enum>& choices,
+                const char* description) {
+  std::vector<std::string> names;
+  for (const auto& choice : choices) names.push_back(choice.first);
+  command
+      .add_option_function<std::string>(
+          name, [&value, choices](const std::string& text) { value = choices.at(text); }, description)
+      ->check(CLI::IsMember(names));
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand("plan", "The schedule and tiles chosen for a pattern, and why");
+  const auto arguments = std::make_shared<PlanArguments>();
+  add_pattern_argument(command, arguments->pattern);
+  Problem& problem = arguments->problem;
+  PlanOptions& options = arguments->options;
+  const auto add_size = [&](const char* name, std::int64_t& size, const char* description) {
+    return command.add_option(name, size, description)->check(CLI::PositiveNumber);
+  };
+  add_size("--head-dim", problem.head_dim, "Features of a query and a key, d")->capture_default_str();
+  add_size("--value-dim", problem.value_dim, "Features of a value, d_v (default: as --head-dim)");
+  add_size("--heads", problem.query_heads, "Query heads")->capture_default_str();
+  add_size("--kv-heads", problem.key_value_heads, "Key/value heads, a divisor of --heads (default: as --heads)");
+  add_size("--batch", problem.batch, "Batch entries")->capture_default_str();
+  command.add_option("--dtype", arguments->dtype, "Type of the arithmetic, in whose words fast memory is counted")
+      ->check(CLI::IsMember({"f32", "f64"}))
+      ->capture_default_str();
+  add_choice<Schedule>(
+      command, "--schedule", options.schedule,
+      {{"auto", Schedule::automatic}, {"recompute", Schedule::recompute}, {"materialize", Schedule::materialize}},
+      "auto, recompute or materialize");
+  add_choice<BackwardPasses>(
+      command, "--backward-passes", options.backward_passes,
+      {{"auto", BackwardPasses::automatic}, {"one", BackwardPasses::one}, {"two", BackwardPasses::two}},
+      "auto, one or two: how recompute goes backward");
+  add_choice<TileSizes>(command, "--tile-sizes", options.tile_sizes,
+                        {{"hardware", TileSizes::hardware}, {"model", TileSizes::model}},
+                        "hardware (the fastest candidate wins) or model (to the word; the least traffic wins)");
+  add_size("--fast-memory", options.fast_memory_bytes,
+           "Bytes of fast memory (default: COBBLE_FAST_MEMORY, or half of one core's L2)");
+  add_size("--row-panel", options.row_panel, "Rows of recompute's panels (default: chosen)");
+  add_size("--column-panel", options.column_panel, "Columns of recompute's panels (default: chosen)");
+  command.add_option("--threads", arguments->threads, "Threads that the workspace is for (default: all)")
+      ->check(CLI::Range(1, 4096));
+  command.add_flag("--json", arguments->json, "Print one JSON document");
+  command.callback([arguments] {
+    const LoadedPattern loaded = load_pattern(arguments->pattern);
+    const PlanReport report = make_report(*arguments, loaded.pattern);
+    if (arguments->json) {
+      print_json(plan_json(*arguments, loaded, report));
+    } else {
+      print_plan(*arguments, loaded, report);
+    }
+  });
+}
+
+}  // namespace cobble::program
