@@ -31,6 +31,7 @@ PUBLIC = {
     "cobble": "everything",
     "convert": "storage",
     "coo": "storage",
+    "cost_model": "model",
     "csr": "storage",
     "files": "files",
     "workspace": "core",
