@@ -80,21 +80,26 @@ const PlanCandidate& chosen_candidate(const Plan& plan) {
 /// Why the chosen candidate was chosen.
 std::string reason(const PlanArguments& arguments, const Plan& plan) {
   const bool large = plan.regime() == Regime::large_fast_memory;
-  const bool model = arguments.options.tile_sizes == TileSizes::model;
+  const auto considered = [&plan](Schedule schedule) {
+    return std::any_of(plan.candidates().begin(), plan.candidates().end(),
+                       [schedule](const PlanCandidate& candidate) { return candidate.schedule == schedule; });
+  };
   std::string field;  // which candidates there could be
   if (arguments.options.schedule != Schedule::automatic) {
     field = fmt::format("{} was asked for", to_string(plan.schedule()));
   } else if (large) {
     field = "M >= M*, so scores are not worth storing";
-  } else if (model) {
-    field = "M < M*, so scores are worth storing";
-  } else {
+  } else if (considered(Schedule::recompute)) {
     field = "M < M*, so storing scores may pay, and both schedules compete";
+  } else {
+    field = "M < M*, so scores are worth storing";
   }
   const std::size_t count = plan.candidates().size();
   if (count == 1) return field + "; one candidate fits";
-  return fmt::format("{}; {} of {} candidates", field,
-                     model ? "the least traffic" : "the shortest time by the cost model", count);
+  return fmt::format(
+      "{}; {} of {} candidates", field,
+      arguments.options.tile_sizes == TileSizes::model ? "the least traffic" : "the shortest time by the cost model",
+      count);
 }
 
 Json candidate_json(const PlanCandidate& candidate) {
