@@ -40,8 +40,8 @@ class CommandTest(unittest.TestCase):
 
 class PlanTest(CommandTest):
     def test_json_names(self):
-        document = self.json_of("plan", "window(300,20,2)", "--head-dim", 16, "--value-dim", 8, "--heads", 4, "--kv-heads",
-                                2, "--batch", 3, "--dtype", "f64", "--threads", 2, "--fast-memory", 65536)
+        document = self.json_of("plan", "window(300,20,2)", "--head-dim", 16, "--value-dim", 8, "--heads", 4,
+                                "--kv-heads", 2, "--batch", 3, "--dtype", "f64", "--threads", 2, "--fast-memory", 65536)
         names = {
             "pattern": {"rows", "columns", "pairs", "density"},
             "plan": {"schedule", "regime", "split_point", "fast_memory", "row_panel", "column_panel", "feature_chunk",
@@ -86,7 +86,8 @@ class PlanTest(CommandTest):
 
     def test_overrides(self):
         document = self.json_of("plan", "causal(300)", "--schedule", "recompute", "--backward-passes", "two")
-        self.assertEqual({(c["schedule"], c["backward_passes"]) for c in document["candidates"]}, {("recompute", "two")})
+        for candidate in document["candidates"]:
+            self.assertEqual((candidate["schedule"], candidate["backward_passes"]), ("recompute", "two"))
         self.assertIn("asked for", document["plan"]["reason"])
         document = self.json_of("plan", "causal(300)", "--schedule", "materialize")
         self.assertEqual(document["plan"]["schedule"], "materialize")
@@ -164,6 +165,17 @@ class PebbleTest(CommandTest):
                     for name in ("forward", "backward"):
                         self.assertEqual(chosen[f"{name}_words"], cases[schedule, name, words]["counted"])
 
+    def test_parameter_gradients(self):
+        n, d, words = 128, 16, 512
+        cases = self.cases_of("random(128,8)", "--head-dim", d, "--fast-memory", words, "--parameter-gradients")
+        self.assertEqual({name for _, name, _ in cases}, {"forward", "backward", "parameter_gradients"})
+        for schedule in ("recompute", "materialize"):
+            case = cases[schedule, "parameter_gradients", words]
+            self.assertEqual(case["compulsory"], n * 4 * d + 4 * d * d)
+            # Both products with the weights come on top, and forward is part of it.
+            self.assertGreater(case["theorem_bound"], cases[schedule, "backward", words]["theorem_bound"])
+            self.assertGreater(case["counted"], cases[schedule, "forward", words]["counted"])
+
     def test_value_dim(self):
         case = self.cases_of("full(20)", "--head-dim", 8, "--value-dim", 4, "--fast-memory", 2**14)[
             "recompute", "forward", 2**14]
@@ -189,7 +201,8 @@ class PebbleTest(CommandTest):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "plot.svg"
             self.json_of("pebble", "random(128,8)", "--head-dim", 16, "--fast-memory", "2^7..2^12", "--plot", path)
-            texts = ["".join(text.itertext()) for text in xml.etree.ElementTree.parse(path).getroot().iter(f"{SVG}text")]
+            root = xml.etree.ElementTree.parse(path).getroot()
+        texts = ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
         self.assertEqual(texts[0], "random(128,8)")
         for text in ("forward", "backward", "recompute, counted", "materialize, counted", "compulsory traffic",
                      "fast memory M, in words", "words moved", "M* = 4,096"):
