@@ -64,22 +64,44 @@ class TileCutter {
     }
   }
 
-  /// Calls visit(begin, end, height) for each maximal run of columns in each of which `height` > 0 runs stand.
+  /// Calls visit(begin, end, height) for runs of columns, ascending, in each of which `height` > 0 runs stand.
   template <class Visit>
   void sweep_columns(Visit&& visit) {
+    if (runs_.empty()) return;
+    std::int32_t first = runs_.front().begin;
+    std::int32_t last = runs_.front().end;
+    for (const ColumnRun& run : runs_) {
+      first = std::min(first, run.begin);
+      last = std::max(last, run.end);
+    }
+    std::int64_t height = 0;
+    std::int32_t from = first;
+    const auto change_at = [&](std::int32_t column, std::int64_t change) {
+      if (column > from && height > 0) visit(from, column, height);
+      from = column;
+      height += change;
+    };
+    // Looking at every column is cheaper than sorting unless runs are few and far between.
+    constexpr std::int64_t kColumnsPerRun = 64;
+    if (last - first <= kColumnsPerRun * static_cast<std::int64_t>(runs_.size())) {
+      changes_.assign(static_cast<std::size_t>(last - first) + 1, 0);
+      for (const ColumnRun& run : runs_) {
+        ++changes_[static_cast<std::size_t>(run.begin - first)];
+        --changes_[static_cast<std::size_t>(run.end - first)];
+      }
+      for (std::int32_t column = first; column <= last; ++column) {
+        const std::int32_t change = changes_[static_cast<std::size_t>(column - first)];
+        if (change != 0) change_at(column, change);
+      }
+      return;
+    }
     events_.clear();
     for (const ColumnRun& run : runs_) {
       events_.emplace_back(run.begin, 1);
       events_.emplace_back(run.end, -1);
     }
     std::sort(events_.begin(), events_.end());
-    std::int64_t height = 0;
-    std::int32_t from = 0;
-    for (const auto& [column, change] : events_) {
-      if (column > from && height > 0) visit(from, column, height);
-      from = column;
-      height += change;
-    }
+    for (const auto& [column, change] : events_) change_at(column, change);
   }
 
   void append_by_pairs(std::vector<PlanTile>& tiles) {
@@ -134,6 +156,7 @@ class TileCutter {
   std::vector<PatternTile> pattern_tiles_;
   std::vector<ColumnRun> runs_;
   std::vector<std::size_t> row_first_;
+  std::vector<std::int32_t> changes_;
   std::vector<std::pair<std::int32_t, std::int32_t>> events_;
 };
 

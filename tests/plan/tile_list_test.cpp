@@ -171,6 +171,19 @@ TEST_CASE("a tile by pairs closes before the span, not before the gap, becomes t
   CHECK(list.tiles == expected);
 }
 
+TEST_CASE("pairs that are few and far between are cut like any others") {
+  const std::int64_t columns = 20000;
+  const PairPredicate far_apart = [](std::int64_t i, std::int64_t j) {
+    return j == 3000 * i || (j >= 11000 && j < 11100 + 10 * i) || (i == 1 && j == columns - 1);
+  };
+  const DensePattern dense(4, columns, far_apart);
+  const Pattern pattern = from_csr(csr_of(4, columns, far_apart));
+  for (const TileCut& cut : {TileCut{2, 4096, 0, true, true}, TileCut{4, 50, 0, false, true},
+                             TileCut{2, kNoLimit, 90, false, true}, TileCut{4, 3000, 7, false, true}}) {
+    CHECK(first_difference(cut_tiles(pattern, cut), dense, 4, columns, cut) == "");
+  }
+}
+
 TEST_CASE("memory of a list follows its tiles") {
   const TileList few = cut_tiles(window(10000, 10, 0), {100, 100, 0, false, false});
   const TileList many = cut_tiles(window(10000, 10, 0), {10, 10, 0, true, false});
