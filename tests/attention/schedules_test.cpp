@@ -32,7 +32,10 @@ struct Heads {
 };
 constexpr std::array kHeads{Heads{1, 2, 1}, Heads{1, 1, 1}, Heads{2, 2, 1}};
 
-constexpr std::array<std::array<std::int64_t, 2>, 3> kSizes{{{23, 23}, {12, 50}, {40, 11}}};
+struct Tokens {
+  std::int64_t n_q, n_k;
+};
+constexpr std::array kSizes{Tokens{23, 23}, Tokens{12, 50}, Tokens{40, 11}};
 
 /// Factors of different lengths: counting through them meets any two of their levels.
 constexpr std::array<InputLayouts, 5> kInputs{{{},
@@ -130,7 +133,8 @@ TEST_CASE("every feasible schedule equals the reference: patterns x fast memory 
   std::size_t turn = 0;
   std::size_t recompute = 0;
   Workspace workspace;
-  for (const auto& [n_q, n_k] : kSizes) {
+  for (const Tokens tokens : kSizes) {
+    const std::int64_t n_q = tokens.n_q, n_k = tokens.n_k;
     for (const SamplePattern& sample : named_sample_patterns(n_q, n_k)) {
       ++turn;  // so that a pattern's first schedule meets other levels than the last pattern's
       for (const std::int64_t words : kFastMemories) {
@@ -227,7 +231,8 @@ TEST_CASE_TEMPLATE("NaN and infinity in tokens that a row does not attend to nev
   const Problem problem{.head_dim = 5, .value_dim = 3, .query_heads = 2, .key_value_heads = 1};
   constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
-  for (const auto& [n_q, n_k] : {std::array<std::int64_t, 2>{21, 21}, {13, 35}}) {
+  for (const Tokens tokens : {Tokens{21, 21}, Tokens{13, 35}}) {
+    const std::int64_t n_q = tokens.n_q, n_k = tokens.n_k;
     for (const SamplePattern& sample : named_sample_patterns(n_q, n_k)) {
       CAPTURE(sample.name);
       // A third of the keys and a third of the rows are poisoned. A row is clean when neither it nor any key of its is;
@@ -299,17 +304,18 @@ TEST_CASE_TEMPLATE("rows and keys without a pair are zero exactly, in every sche
 }
 
 TEST_CASE_TEMPLATE("problems without queries or keys run in every schedule", T, float, double) {
-  for (const auto& [n_q, n_k] : {std::array<std::int64_t, 2>{0, 0}, {0, 7}, {7, 0}}) {
-    CAPTURE(n_q);
-    CAPTURE(n_k);
-    over_schedules(full(n_q, n_k), {.head_dim = 3, .query_heads = 2, .key_value_heads = 1}, [&](const Plan& plan) {
-      const Results<T> results = run(plan, normal_inputs<T>(plan, 10));
-      CHECK(all_equal(results.attention.output.view(), T{0}));
-      CHECK(all_equal(results.attention.lse.view(), -std::numeric_limits<T>::infinity()));
-      CHECK(all_equal(results.gradients.query.view(), T{0}));
-      CHECK(all_equal(results.gradients.key.view(), T{0}));
-      CHECK(all_equal(results.gradients.value.view(), T{0}));
-    });
+  for (const Tokens tokens : {Tokens{0, 0}, Tokens{0, 7}, Tokens{7, 0}}) {
+    CAPTURE(tokens.n_q);
+    CAPTURE(tokens.n_k);
+    over_schedules(full(tokens.n_q, tokens.n_k), {.head_dim = 3, .query_heads = 2, .key_value_heads = 1},
+                   [&](const Plan& plan) {
+                     const Results<T> results = run(plan, normal_inputs<T>(plan, 10));
+                     CHECK(all_equal(results.attention.output.view(), T{0}));
+                     CHECK(all_equal(results.attention.lse.view(), -std::numeric_limits<T>::infinity()));
+                     CHECK(all_equal(results.gradients.query.view(), T{0}));
+                     CHECK(all_equal(results.gradients.key.view(), T{0}));
+                     CHECK(all_equal(results.gradients.value.view(), T{0}));
+                   });
   }
 }
 

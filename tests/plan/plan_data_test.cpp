@@ -106,15 +106,19 @@ void check_scratch(const Plan& plan) {
 }  // namespace
 
 TEST_CASE("no part of scratch memory is too small for any walk") {
-  constexpr std::array<std::array<std::int64_t, 2>, 3> kDims{{{9, 13}, {40, 3}, {1, 70}}};
+  struct Size {
+    std::int64_t first, second;
+  };
+  constexpr std::array kDims{Size{9, 13}, Size{40, 3}, Size{1, 70}};
   std::size_t turn = 0;
-  for (const auto& [n_q, n_k] : {std::array<std::int64_t, 2>{65, 65}, {30, 100}, {100, 30}}) {
+  for (const Size size : {Size{65, 65}, {30, 100}, {100, 30}}) {
+    const std::int64_t n_q = size.first, n_k = size.second;
     for (const SamplePattern& sample : named_sample_patterns(n_q, n_k)) {
       for (const std::int64_t words : kFastMemories) {
         for (const PlanOptions& options : all_schedules(words)) {
-          const auto& [d, d_v] = kDims[turn++ % kDims.size()];
-          INFO(sample.name, ", ", n_q, " x ", n_k, ", d ", d, ", d_v ", d_v, ", ", describe(options));
-          const auto plan = feasible_plan(sample.pattern, {.head_dim = d, .value_dim = d_v}, options);
+          const Size dims = kDims[turn++ % kDims.size()];
+          INFO(sample.name, ", ", n_q, " x ", n_k, ", d ", dims.first, ", d_v ", dims.second, ", ", describe(options));
+          const auto plan = feasible_plan(sample.pattern, {.head_dim = dims.first, .value_dim = dims.second}, options);
           if (plan) check_scratch(*plan);
         }
       }

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -88,8 +87,11 @@ std::string first_difference(const TileList& list, const DensePattern& dense, st
 /// Sizes and cuts for each kind of pattern.
 template <class Check>
 void over_patterns(const std::vector<TileCut>& cuts, Check&& check) {
-  constexpr std::array<std::array<std::int64_t, 2>, 6> kSizes{{{1, 1}, {17, 17}, {65, 65}, {40, 90}, {90, 40}, {3, 0}}};
-  for (const auto& [n_q, n_k] : kSizes) {
+  struct Size {
+    std::int64_t n_q, n_k;
+  };
+  for (const Size size : {Size{1, 1}, {17, 17}, {65, 65}, {40, 90}, {90, 40}, {3, 0}}) {
+    const std::int64_t n_q = size.n_q, n_k = size.n_k;
     for (const SamplePattern& sample : named_sample_patterns(n_q, n_k)) {
       const DensePattern dense(n_q, n_k, sample.contains);
       for (const TileCut& cut : cuts) {
