@@ -286,7 +286,7 @@ TEST_CASE("the plan of a long window takes memory by tiles, not by pairs") {
     CHECK(plan.memory_bytes() < plan.total_pairs() / 20);
   };
   check(Schedule::recompute, 1 << 20);  // 4.3 thousand million pairs
-  check(Schedule::materialize, 1 << 17);
+  check(Schedule::materialize, 1 << 15);
 }
 
 TEST_CASE("hardware sizes are multiples of registers and cache lines where they fit, model sizes are to the word") {
