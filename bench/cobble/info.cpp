@@ -114,9 +114,11 @@ void print_info(const InfoArguments& arguments, const LoadedPattern& loaded, con
                                format_percent(tiles.tiles() == 0 ? 0 : non_empty / static_cast<double>(tiles.tiles())),
                                format_percent(tiles.fill())));
   }
-  print_line("model", fmt::format("d = {}: Z_input = {} words, Z_QK = {} pairs, split point M* = {} words",
-                                  arguments.head_dim, format_quantity(info.z_input),
-                                  group_digits(loaded.pattern.pairs()), format_quantity(info.split_point)));
+  print_line(
+      "model",
+      fmt::format("d = {}: Z_input = {} words, Z_QK = {} pairs, split point M* = {} words for pairs spread evenly",
+                  arguments.head_dim, format_quantity(info.z_input), group_digits(loaded.pattern.pairs()),
+                  format_quantity(info.split_point)));
   for (const CacheLevel& cache : info.caches) {
     const std::int64_t words = info.words(cache);
     const bool large = regime(words, info.split_point) == Regime::large_fast_memory;
