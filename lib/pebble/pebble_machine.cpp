@@ -170,7 +170,7 @@ std::vector<PebbleMachine::Resident>::iterator PebbleMachine::find(const Block& 
 void PebbleMachine::place(const Block& block, std::int64_t pebbles, std::optional<Stream> stream) {
   if (find(block) != board_.end()) fail(block, "is in fast memory already");
   check_pairs(block);
-  board_.push_back({block, pebbles, stream});
+  board_.push_back({block, pebbles, stream, 0});
   on_board_ += pebbles;
   count_.peak_resident = std::max(count_.peak_resident, on_board_);
   if (on_board_ > plan_.fast_memory_words) {
@@ -226,6 +226,10 @@ void PebbleMachine::require(const Step& step, Operand operand, Range rows, Range
                                                 text(columns) + ", which is not in fast memory");
   }
   const Block& block = resident->block;
+  // Pairs may be turned into probabilities on their way; of tokens a second step would find nothing left.
+  const bool passed = resident->stream && !is_pair_operand(operand) && resident->step > 0 && resident->step < step_;
+  if (passed) fail(block, "has passed by with an earlier step");
+  resident->step = step_;
   if (is_pair_operand(operand) || block.tokens >= block.rows.size()) return;
   const TileFacts& fact = facts(step.head, step.rows, step.keys);
   if (block.tokens < (belongs_to_keys(operand) ? fact.touched_keys : fact.touched_rows)) {
@@ -234,6 +238,7 @@ void PebbleMachine::require(const Step& step, Operand operand, Range rows, Range
 }
 
 void PebbleMachine::compute(const Step& step) {
+  ++step_;
   const auto rows = [&](Operand operand, Range columns) { require(step, operand, step.rows, columns); };
   const auto keys = [&](Operand operand) { require(step, operand, step.keys, step.features); };
   const Range one = {0, 1};

@@ -37,6 +37,7 @@ class PebbleMachine final : public WalkVisitor {
     Block block;
     std::int64_t pebbles = 0;
     std::optional<Stream> stream;
+    std::int64_t step = 0;  ///< that took it last
   };
   /// What the pattern says about a rectangle.
   struct TileFacts {
@@ -74,6 +75,7 @@ class PebbleMachine final : public WalkVisitor {
   Pass pass_;
   PebbleCount count_;
   std::int64_t on_board_ = 0;
+  std::int64_t step_ = 0;  ///< how many there have been
   std::vector<Resident> board_;
   std::map<StoredKey, Stored> stored_;
   std::array<TileFacts, 4> facts_ = {};

@@ -245,6 +245,24 @@ TEST_CASE("a streamed block occupies its window, and no more than itself") {
   CHECK(says(caught([&](PebbleMachine& machine) { machine.stream(kKey, 0, Stream::in); }), "through no word at all"));
 }
 
+TEST_CASE("a second step with tokens that have passed by is caught") {
+  const auto two_steps = [](bool stream_again) {
+    return caught([&](PebbleMachine& machine) {
+      machine.load(kQuery);
+      machine.create(kScore);
+      machine.stream(kKey, 2, Stream::in);
+      machine.compute(step(Operation::scores));
+      if (stream_again) {
+        machine.drop(kKey);
+        machine.stream(kKey, 2, Stream::in);
+      }
+      machine.compute(step(Operation::scores));
+    });
+  };
+  CHECK(two_steps(true) == "no error");
+  CHECK(says(two_steps(false), "key [0, 2) x [0, 2) of head 0 has passed by with an earlier step"));
+}
+
 TEST_CASE("dropping what is not there is caught") {
   CHECK(says(caught([](PebbleMachine& machine) { machine.drop(kKey); }), "is dropped and not in fast memory"));
   CHECK(says(caught([](PebbleMachine& machine) {
