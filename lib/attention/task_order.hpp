@@ -19,15 +19,20 @@ extern "C" void __tsan_release(void* address);
 
 namespace cobble::detail {
 
-/// The order of one parallel loop, to be made before it.
+/// The order of one parallel loop.
 class TaskOrder {
  public:
-  TaskOrder() { release(&entered_); }
+  TaskOrder() = default;
   TaskOrder(const TaskOrder&) = delete;
   TaskOrder& operator=(const TaskOrder&) = delete;
 
-  void begin_task() { acquire(&entered_); }
+  /// Before the loop, once all that its tasks capture is made.
+  void enter() { release(&entered_); }
+  /// The first thing of a task. Static, so that it is called before the task reads what it captured.
+  static void begin_task() { acquire(&entered_); }
+  /// The last thing of a task.
   void end_task() { release(&ended_); }
+  /// After the loop.
   void join() { acquire(&ended_); }
 
  private:
@@ -39,7 +44,7 @@ class TaskOrder {
   static void release(char*) {}
 #endif
 
-  char entered_ = 0;
+  static inline char entered_ = 0;  // never written, only its address counts
   char ended_ = 0;
 };
 
