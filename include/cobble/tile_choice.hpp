@@ -36,8 +36,8 @@ struct ScoreTile {
   std::int64_t features = 1;
   std::int64_t streamed = 1;
 
-  /// pairs + (rows + streamed) features, at most M; and pairs + 3 is at most M: that many words pass by a finished tile,
-  /// row by row, when the operands are gone.
+  /// pairs + (rows + streamed) features, at most M; and pairs + 3 is at most M: that many words pass by a finished
+  /// tile, row by row, when the operands are gone.
   std::int64_t words_resident() const noexcept { return pairs + (rows + streamed) * features; }
 };
 

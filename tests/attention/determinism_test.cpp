@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 #include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <string>
@@ -77,7 +76,9 @@ TEST_CASE("results have the same bits inside a parallel loop of the caller") {
     const Results<float> expected = run(sample.plan, inputs);
     std::vector<Results<float>> results(5);
     on_threads(4, [&] {
-      tbb::parallel_for(std::size_t{0}, results.size(), [&](std::size_t i) { results[i] = run(sample.plan, inputs); });
+      detail::parallel_for(std::ssize(results), [&](std::int64_t i) {
+        results[static_cast<std::size_t>(i)] = run(sample.plan, inputs);
+      });
     });
     for (const Results<float>& result : results) CHECK(same_bits(result, expected));
   }
@@ -97,7 +98,8 @@ TEST_CASE("one workspace serves concurrent calls") {
   }
   Workspace workspace;
   on_threads(4, [&] {
-    tbb::parallel_for(std::size_t{0}, all.size(), [&](std::size_t i) {
+    detail::parallel_for(std::ssize(all), [&](std::int64_t task) {
+      const auto i = static_cast<std::size_t>(task);
       const Inputs<float>& in = inputs[i];
       forward(all[i].plan, TensorView<const float>(in.query), TensorView<const float>(in.key),
               TensorView<const float>(in.value), results[i].attention.view(), workspace);

@@ -1,8 +1,12 @@
 #pragma once
 
-// ThreadSanitizer sees no synchronisation inside oneTBB, which is not instrumented. This tells it what a parallel loop
-// promises: the tasks begin after the loop is entered and have ended when it returns. Tasks stay unordered among
-// themselves. Other builds compile none of it.
+#include <oneapi/tbb/parallel_for.h>
+
+#include <cstdint>
+
+// oneTBB is not instrumented, so ThreadSanitizer sees no synchronisation inside it. TaskOrder tells it what a parallel
+// loop promises: tasks begin after the loop is entered and have ended when it returns; among themselves they are
+// unordered. Other builds compile none of it.
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -19,20 +23,12 @@ extern "C" void __tsan_release(void* address);
 
 namespace cobble::detail {
 
-/// The order of one parallel loop.
 class TaskOrder {
  public:
-  TaskOrder() = default;
-  TaskOrder(const TaskOrder&) = delete;
-  TaskOrder& operator=(const TaskOrder&) = delete;
-
-  /// Before the loop, once all that its tasks capture is made.
   void enter() { release(&entered_); }
-  /// The first thing of a task. Static, so that it is called before the task reads what it captured.
+  /// Static, so that it can be called before a task reads what it captured.
   static void begin_task() { acquire(&entered_); }
-  /// The last thing of a task.
   void end_task() { release(&ended_); }
-  /// After the loop.
   void join() { acquire(&ended_); }
 
  private:
@@ -47,5 +43,19 @@ class TaskOrder {
   static inline char entered_ = 0;  // never written, only its address counts
   char ended_ = 0;
 };
+
+/// Calls body(i) for i in [0, count) on the caller's arena.
+template <class Body>
+void parallel_for(std::int64_t count, const Body& body) {
+  TaskOrder order;
+  const auto task = [&](std::int64_t i) {
+    TaskOrder::begin_task();
+    body(i);
+    order.end_task();
+  };
+  order.enter();
+  oneapi::tbb::parallel_for(std::int64_t{0}, count, task);
+  order.join();
+}
 
 }  // namespace cobble::detail
