@@ -2,9 +2,12 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
+#include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "attention/parallel_for.hpp"
 #include "cobble/attention.hpp"
 #include "cobble/plan.hpp"
 #include "support/attention_inputs.hpp"
@@ -76,7 +79,7 @@ TEST_CASE("results have the same bits inside a parallel loop of the caller") {
     const Results<float> expected = run(sample.plan, inputs);
     std::vector<Results<float>> results(5);
     on_threads(4, [&] {
-      detail::parallel_for(std::ssize(results), [&](std::int64_t i) {
+      cobble::detail::parallel_for(std::ssize(results), [&](std::int64_t i) {
         results[static_cast<std::size_t>(i)] = run(sample.plan, inputs);
       });
     });
@@ -98,7 +101,7 @@ TEST_CASE("one workspace serves concurrent calls") {
   }
   Workspace workspace;
   on_threads(4, [&] {
-    detail::parallel_for(std::ssize(all), [&](std::int64_t task) {
+    cobble::detail::parallel_for(std::ssize(all), [&](std::int64_t task) {
       const auto i = static_cast<std::size_t>(task);
       const Inputs<float>& in = inputs[i];
       forward(all[i].plan, TensorView<const float>(in.query), TensorView<const float>(in.key),
