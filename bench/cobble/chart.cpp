@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -95,7 +94,7 @@ class ChartWriter {
  private:
   template <class... Arguments>
   void append(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(svg_), format, std::forward<Arguments>(arguments)...);
+    svg_ += fmt::format(format, std::forward<Arguments>(arguments)...);
   }
 
   void text(double x, double y, const std::string& words, const char* anchor, Color color,
