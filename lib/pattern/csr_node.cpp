@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,11 @@ class CsrNode final : public PatternNode {
   }
   std::int64_t pairs(std::int32_t row_begin, std::int32_t row_end) const override {
     return offset(row_end) - offset(row_begin);
+  }
+  std::span<const std::int32_t> stored_row(std::int32_t row) const override {
+    const std::int64_t begin = offset(row);
+    return std::span(matrix_.column_indices)
+        .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(offset(row + std::int64_t{1}) - begin));
   }
   std::int64_t index_words(std::int64_t pairs) const override { return pairs; }
   std::string describe() const override {

@@ -17,7 +17,7 @@ BELOW = {
     "reference": {"pattern", "core"},
     "model": {"core"},
     "kernels": {"core"},
-    "plan": {"model", "pattern", "storage", "core"},
+    "plan": {"kernels", "model", "pattern", "storage", "core"},
     "pebble": {"plan", "model", "pattern", "core"},
     "attention": {"plan", "kernels", "model", "pattern", "core"},
     "interop": {"storage", "pattern", "core"},
@@ -39,7 +39,7 @@ PUBLIC = {
 
 # Third-party libraries, told by their headers, and the only layers that may include them.
 THIRD_PARTY = {
-    "Eigen": (r"(unsupported/)?Eigen/", {"interop", "kernels"}),
+    "Eigen": (r"(unsupported/)?Eigen/", {"interop"}),
     "oneTBB": (r"(oneapi/)?tbb/|tbb\.h", {"attention"}),
     "hwloc": (r"hwloc", {"model"}),
     "libzip": (r"zip\.h", {"files"}),
