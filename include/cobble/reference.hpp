@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cobble/pattern_grid.hpp"
+#include "cobble/score_terms.hpp"
 #include "cobble/tensor.hpp"
 
 // Textbook attention, forward and backward, in double, on one thread: what everything fast is tested against.
@@ -21,6 +22,7 @@ struct ReferenceProblem {
   TensorView<const T> grad_output;  ///< batch x H_q x n_q x d_v; no data: forward only
   TensorView<const T> grad_lse;     ///< batch x H_q x n_q x 1; no data: zero
   std::optional<double> scale;      ///< default 1 / sqrt(d)
+  ScoreTerms<T> terms = {};
 };
 
 /// Which tokens to compute: all, or a sample of queries and keys (sorted, distinct).
@@ -30,13 +32,16 @@ struct ReferenceSample {
 };
 
 /// Tensors over the selected tokens only, in the sample's order: output, lse and grad_query over query_tokens,
-/// grad_key and grad_value over key_tokens. Gradients are empty without grad_output.
+/// grad_key and grad_value over key_tokens. Gradients are empty without grad_output, those of terms also without their
+/// term.
 struct ReferenceResult {
   Tensor<double> output;
   Tensor<double> lse;
   Tensor<double> grad_query;
   Tensor<double> grad_key;
   Tensor<double> grad_value;
+  Tensor<double> grad_bias;   ///< as terms.bias.values; of a sample, 0 in rows other than query_tokens
+  Tensor<double> grad_sinks;  ///< 1 x H_q x 1 x 1; empty for a sample, as it sums over all rows
 };
 
 /// Throws Error{shape_mismatch, invalid_argument}. O(pairs (d + d_v)) time for all tokens; for a sample, only the rows

@@ -14,7 +14,7 @@ BELOW = {
     "storage": {"core"},
     "pattern": {"storage", "core"},
     "files": {"storage", "pattern", "core"},
-    "reference": {"pattern", "core"},
+    "reference": {"pattern", "storage", "core"},
     "model": {"core"},
     "kernels": {"core"},
     "plan": {"model", "pattern", "storage", "core"},
