@@ -10,6 +10,7 @@
 #include "cobble/error.hpp"
 #include "cobble/fast_memory.hpp"
 #include "cobble/files.hpp"
+#include "cobble/half.hpp"
 #include "cobble/model.hpp"
 #include "cobble/parameter_gradients.hpp"
 #include "cobble/pattern.hpp"

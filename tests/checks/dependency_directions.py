@@ -34,6 +34,7 @@ PUBLIC = {
     "cost_model": "model",
     "csr": "storage",
     "files": "files",
+    "half": "core",
     "workspace": "core",
 }
 
