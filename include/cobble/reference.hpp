@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "cobble/half.hpp"
 #include "cobble/pattern_grid.hpp"
 #include "cobble/score_terms.hpp"
 #include "cobble/tensor.hpp"
@@ -12,7 +13,7 @@
 
 namespace cobble {
 
-/// T is float or double; every element is converted to double before it is used.
+/// T is float, double, bfloat16 or float16; every element is converted to double before it is used.
 template <class T>
 struct ReferenceProblem {
   PatternGrid patterns;
@@ -49,6 +50,10 @@ struct ReferenceResult {
 ReferenceResult reference_attention(const ReferenceProblem<float>& problem,
                                     const std::optional<ReferenceSample>& sample = std::nullopt);
 ReferenceResult reference_attention(const ReferenceProblem<double>& problem,
+                                    const std::optional<ReferenceSample>& sample = std::nullopt);
+ReferenceResult reference_attention(const ReferenceProblem<bfloat16>& problem,
+                                    const std::optional<ReferenceSample>& sample = std::nullopt);
+ReferenceResult reference_attention(const ReferenceProblem<float16>& problem,
                                     const std::optional<ReferenceSample>& sample = std::nullopt);
 
 }  // namespace cobble

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "cobble/half.hpp"
 #include "core/checked.hpp"
 #include "pattern/stored_values.hpp"
 
@@ -67,5 +68,7 @@ void validate(const ScoreTerms<T>& terms, const TermSizes& sizes) {
 
 template void validate(const ScoreTerms<float>&, const TermSizes&);
 template void validate(const ScoreTerms<double>&, const TermSizes&);
+template void validate(const ScoreTerms<bfloat16>&, const TermSizes&);
+template void validate(const ScoreTerms<float16>&, const TermSizes&);
 
 }  // namespace cobble::detail

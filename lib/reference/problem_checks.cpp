@@ -68,6 +68,8 @@ void validate(const ReferenceProblem<T>& problem) {
 
 template void validate(const ReferenceProblem<float>&);
 template void validate(const ReferenceProblem<double>&);
+template void validate(const ReferenceProblem<bfloat16>&);
+template void validate(const ReferenceProblem<float16>&);
 
 void validate_tokens(const std::vector<std::int64_t>& tokens, const char* name, std::int64_t size) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -285,4 +285,14 @@ ReferenceResult reference_attention(const ReferenceProblem<double>& problem,
   return compute(problem, sample);
 }
 
+ReferenceResult reference_attention(const ReferenceProblem<bfloat16>& problem,
+                                    const std::optional<ReferenceSample>& sample) {
+  return compute(problem, sample);
+}
+
+ReferenceResult reference_attention(const ReferenceProblem<float16>& problem,
+                                    const std::optional<ReferenceSample>& sample) {
+  return compute(problem, sample);
+}
+
 }  // namespace cobble
