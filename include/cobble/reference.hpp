@@ -17,12 +17,12 @@ namespace cobble {
 template <class T>
 struct ReferenceProblem {
   PatternGrid patterns;
-  TensorView<const T> query;        ///< batch x H_q x n_q x d
-  TensorView<const T> key;          ///< batch x H_kv x n_k x d
-  TensorView<const T> value;        ///< batch x H_kv x n_k x d_v
-  TensorView<const T> grad_output;  ///< batch x H_q x n_q x d_v; no data: forward only
-  TensorView<const T> grad_lse;     ///< batch x H_q x n_q x 1; no data: zero
-  std::optional<double> scale;      ///< default 1 / sqrt(d)
+  TensorView<const T> query;                  ///< batch x H_q x n_q x d
+  TensorView<const T> key;                    ///< batch x H_kv x n_k x d
+  TensorView<const T> value;                  ///< batch x H_kv x n_k x d_v
+  TensorView<const T> grad_output;            ///< batch x H_q x n_q x d_v; no data: forward only
+  TensorView<const ComputeType<T>> grad_lse;  ///< batch x H_q x n_q x 1; no data: zero
+  std::optional<double> scale;                ///< default 1 / sqrt(d)
   ScoreTerms<T> terms = {};
 };
 
