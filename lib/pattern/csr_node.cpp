@@ -19,6 +19,8 @@ class CsrNode final : public PatternNode {
         matrix_(std::move(matrix)),
         text_(std::move(text)) {}
 
+  const CsrPattern& matrix() const noexcept { return matrix_; }
+
   void append_runs(std::int32_t row, std::int32_t begin, std::int32_t end,
                    std::vector<ColumnRun>& runs) const override {
     const auto* column = first_from(row, begin);
@@ -71,6 +73,11 @@ class CsrNode final : public PatternNode {
 
 Pattern csr_pattern(CsrPattern matrix, std::string text) {
   return Pattern(std::make_shared<CsrNode>(std::move(matrix), std::move(text)));
+}
+
+const CsrPattern* stored_rows(const Pattern& pattern) noexcept {
+  const auto* node = dynamic_cast<const CsrNode*>(&pattern.node());
+  return node == nullptr ? nullptr : &node->matrix();
 }
 
 }  // namespace detail

@@ -14,7 +14,7 @@ BELOW = {
     "storage": {"core"},
     "pattern": {"storage", "core"},
     "files": {"storage", "pattern", "core"},
-    "reference": {"pattern", "core"},
+    "reference": {"pattern", "storage", "core"},
     "model": {"core"},
     "kernels": {"core"},
     "plan": {"kernels", "model", "pattern", "storage", "core"},
@@ -34,6 +34,7 @@ PUBLIC = {
     "cost_model": "model",
     "csr": "storage",
     "files": "files",
+    "half": "core",
     "workspace": "core",
 }
 
