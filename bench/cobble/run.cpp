@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "check.hpp"
@@ -22,6 +23,7 @@
 #include "problem_tensors.hpp"
 #include "progress.hpp"
 #include "report.hpp"
+#include "term_arguments.hpp"
 #include "text.hpp"
 
 namespace cobble::program {
@@ -30,6 +32,7 @@ namespace {
 struct RunArguments {
   PatternArgument pattern;
   ProblemArguments problem;
+  TermArguments terms;
   std::string schedule = "auto";
   std::string backward_passes = "auto";
   std::int64_t fast_memory_bytes = 0;
@@ -84,6 +87,7 @@ struct RunReport {
   std::int64_t peak_bytes = 0;
   std::int64_t workspace_bytes = 0;
   std::int64_t threads = 0;
+  std::string terms;
   std::optional<CheckResult> check;
 };
 
@@ -107,11 +111,15 @@ void save(const std::string& path, const Attention<T>& result, const Gradients<T
     if (!per_token) array.shape.push_back(shape.features);
     return array;
   };
+  std::vector<NamedArray> arrays{named("output", result.output, false), named("lse", result.lse, true),
+                                 named("grad_query", gradients.query, false), named("grad_key", gradients.key, false),
+                                 named("grad_value", gradients.value, false)};
+  for (const auto& [name, tensor] :
+       {std::pair("grad_bias", &gradients.bias), std::pair("grad_sinks", &gradients.sinks)}) {
+    if (tensor->data() != nullptr) arrays.push_back({name, {std::ssize(tensor->values())}, tensor->values()});
+  }
   const Progress progress("writing " + path);
-  write_npz(path, std::vector<NamedArray>{named("output", result.output, false), named("lse", result.lse, true),
-                                          named("grad_query", gradients.query, false),
-                                          named("grad_key", gradients.key, false),
-                                          named("grad_value", gradients.value, false)});
+  write_npz(path, arrays);
 }
 
 Json run_json(const RunArguments& arguments, const LoadedPattern& loaded, const Plan& plan, const RunReport& report) {
@@ -124,6 +132,7 @@ Json run_json(const RunArguments& arguments, const LoadedPattern& loaded, const 
       {"batch", problem.batch},       {"heads", problem.query_heads},   {"kv_heads", problem.key_value_heads},
       {"head_dim", problem.head_dim}, {"value_dim", problem.value_dim}, {"dtype", arguments.dtype},
       {"threads", report.threads},    {"scale", problem.scale.value()}, {"seed", arguments.pattern.seed}};
+  if (!report.terms.empty()) document["problem"]["terms"] = report.terms;
   document["plan"] = {{"schedule", to_string(plan.schedule())},
                       {"regime", to_string(plan.regime())},
                       {"split_point", plan.split_point()},
@@ -164,6 +173,7 @@ void print_report(const RunArguments& arguments, const LoadedPattern& loaded, co
   print_line("problem",
              fmt::format("batch {}, {}, d = {}, d_v = {}, {}, {} thread{}", problem.batch, heads, problem.head_dim,
                          problem.value_dim, arguments.dtype, report.threads, report.threads == 1 ? "" : "s"));
+  if (!report.terms.empty()) print_line("terms", report.terms);
   print_line("plan", fmt::format("{}: M = {} words of fast memory, split point M* = {}", to_string(plan.schedule()),
                                  group_digits(plan.fast_memory_words()), format_quantity(plan.split_point())));
   print_line(
@@ -200,8 +210,11 @@ void run(const RunArguments& arguments) {
   problem_arguments.seed = arguments.pattern.seed;
   const ProblemTensors<T> tensors = make_problem_tensors<T>(loaded.pattern, problem_arguments);
   const Problem& problem = tensors.problem;
+  const TermValues<T> term_values = make_terms<T>(arguments.terms, loaded.pattern, problem, arguments.pattern.seed);
+  const ScoreTerms<T> terms = term_values.terms();
 
   RunReport report;
+  report.terms = term_values.describe();
   report.threads = tbb::this_task_arena::max_concurrency();
   PlanOptions plan_options;
   plan_options.schedule = schedule_named(arguments.schedule);
@@ -216,11 +229,14 @@ void run(const RunArguments& arguments) {
   Attention<T> result{Tensor<T>({problem.batch, problem.query_heads, loaded.pattern.rows(), problem.value_dim}),
                       Tensor<T>({problem.batch, problem.query_heads, loaded.pattern.rows(), 1})};
   Gradients<T> gradients{Tensor<T>(tensors.query.shape), Tensor<T>(tensors.key.shape), Tensor<T>(tensors.value.shape)};
+  if (term_values.has_bias) gradients.bias = Tensor<T>(terms.bias.values.shape());
+  if (!terms.sinks.empty()) gradients.sinks = Tensor<T>({1, problem.query_heads, 1, 1});
   Workspace workspace;
   report.forward_ms = median_milliseconds("forward", arguments.repetitions, [&] {
-    forward(plan, tensors.query.view(), tensors.key.view(), tensors.value.view(), result.view(), workspace);
+    forward(plan, tensors.query.view(), tensors.key.view(), tensors.value.view(), result.view(), workspace, terms);
   });
-  const BackwardOptions<T> backward_options{tensors.grad_lse.view()};
+  BackwardOptions<T> backward_options{tensors.grad_lse.view()};
+  backward_options.terms = terms;
   report.backward_ms = median_milliseconds("backward", arguments.repetitions, [&] {
     backward(plan, tensors.query.view(), tensors.key.view(), tensors.value.view(), result, tensors.grad_output.view(),
              gradients.view(), workspace, backward_options);
@@ -228,10 +244,10 @@ void run(const RunArguments& arguments) {
   report.peak_bytes = peak_memory_bytes();  // of the work itself: before the check takes its own
 
   if (arguments.check) {
-    report.check = check_against_reference<T>(
-        {loaded.pattern, tensors.query.view(), tensors.key.view(), tensors.value.view(), tensors.grad_output.view(),
-         tensors.grad_lse.view(), problem.scale},
-        result, {gradients.query.view(), gradients.key.view(), gradients.value.view()}, arguments.pattern.seed);
+    report.check =
+        check_against_reference<T>({loaded.pattern, tensors.query.view(), tensors.key.view(), tensors.value.view(),
+                                    tensors.grad_output.view(), tensors.grad_lse.view(), problem.scale, terms},
+                                   result, std::as_const(gradients).view(), arguments.pattern.seed);
   }
   if (!arguments.save_file.empty()) save(arguments.save_file, result, gradients, tensors.matrices);
 
@@ -293,8 +309,10 @@ void add_run_command(CLI::App& program) {
   add_file("--grad-lse", problem.grad_lse_file,
            "Gradient of the log-sum-exp, one number a token (none when not given)");
   add_file("--save", arguments->save_file,
-           "Write output, lse, grad_query, grad_key and grad_value to this .npz; without axes for batch and heads when "
-           "no file given has them");
+           "Write output, lse, grad_query, grad_key and grad_value to this .npz, without axes for batch and heads when "
+           "no file given has them; with --bias and --sinks also grad_bias, in the order of compressed rows, and "
+           "grad_sinks");
+  add_term_arguments(command, arguments->terms);
 
   const std::string execution = "Execution";
   command.add_option("--schedule", arguments->schedule, "auto, recompute or materialize")

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "cobble/half.hpp"
 #include "cobble/plan.hpp"
+#include "cobble/score_terms.hpp"
 #include "cobble/tensor.hpp"
 #include "cobble/workspace.hpp"
 
@@ -12,6 +14,8 @@
 //
 //   s_ij = scale <q_i, k_j> for (i, j) in the pattern      lse_i = log sum_j exp(s_ij)
 //   p_ij = exp(s_ij - lse_i)                               o_i = sum_j p_ij v_j
+//
+// Scores may have further terms (softcap, a bias, ALiBi, sinks): score_terms.hpp.
 //
 // A query head h uses key/value head h / (H_q / H_kv). A row with no pair has output 0, lse -infinity and gradients 0.
 // A token outside a row's pairs is never able to touch that row, whatever it holds. Results have the same bits for
@@ -48,34 +52,55 @@ struct GradientsView {
   TensorView<T> query;  ///< batch x H_q x n_q x d
   TensorView<T> key;    ///< batch x H_kv x n_k x d
   TensorView<T> value;  ///< batch x H_kv x n_k x d_v
+  /// In the shape and order of terms.bias.values, summed over axes of 1; no data: not wanted.
+  TensorView<T> bias = {};
+  std::span<T> sinks = {};  ///< H_q, summed over batch entries; empty: not wanted
 };
+
+namespace detail {
+/// What is empty is not wanted.
+template <class T, class Tensors>
+GradientsView<T> gradients_view(Tensors& gradients) {
+  GradientsView<T> view{gradients.query.view(), gradients.key.view(), gradients.value.view()};
+  if (gradients.bias.data() != nullptr) view.bias = gradients.bias.view();
+  view.sinks = gradients.sinks.values();
+  return view;
+}
+}  // namespace detail
 
 /// The result of backward.
 template <class T>
 struct Gradients {
-  Tensor<T> query;  ///< batch x H_q x n_q x d
-  Tensor<T> key;    ///< batch x H_kv x n_k x d
-  Tensor<T> value;  ///< batch x H_kv x n_k x d_v
+  Tensor<T> query;       ///< batch x H_q x n_q x d
+  Tensor<T> key;         ///< batch x H_kv x n_k x d
+  Tensor<T> value;       ///< batch x H_kv x n_k x d_v
+  Tensor<T> bias = {};   ///< as terms.bias.values; empty unless BackwardOptions asks for it
+  Tensor<T> sinks = {};  ///< 1 x H_q x 1 x 1; empty without sinks
 
-  GradientsView<T> view() { return {query.view(), key.view(), value.view()}; }
+  GradientsView<T> view() { return detail::gradients_view<T>(*this); }
+  GradientsView<const T> view() const { return detail::gradients_view<const T>(*this); }
 };
 
 /// Further inputs of backward.
 template <class T>
 struct BackwardOptions {
   TensorView<const ComputeType<T>> grad_lse = {};  ///< batch x H_q x n_q x 1: the gradient of lse; no data: zero
+  ScoreTerms<T> terms = {};                        ///< those that forward had
+  bool bias_gradient = false;  ///< whether the overload that allocates returns the gradient of the bias
 };
 
 /// query: batch x H_q x n_q x d; key: batch x H_kv x n_k x d; value: batch x H_kv x n_k x d_v; any strides.
 Attention<float> forward(const Plan& plan, TensorView<const float> query, TensorView<const float> key,
-                         TensorView<const float> value);
+                         TensorView<const float> value, const ScoreTerms<float>& terms = {});
 Attention<double> forward(const Plan& plan, TensorView<const double> query, TensorView<const double> key,
-                          TensorView<const double> value);
+                          TensorView<const double> value, const ScoreTerms<double>& terms = {});
 /// The same into the caller's memory.
 void forward(const Plan& plan, TensorView<const float> query, TensorView<const float> key,
-             TensorView<const float> value, AttentionView<float> result, Workspace& workspace);
+             TensorView<const float> value, AttentionView<float> result, Workspace& workspace,
+             const ScoreTerms<float>& terms = {});
 void forward(const Plan& plan, TensorView<const double> query, TensorView<const double> key,
-             TensorView<const double> value, AttentionView<double> result, Workspace& workspace);
+             TensorView<const double> value, AttentionView<double> result, Workspace& workspace,
+             const ScoreTerms<double>& terms = {});
 
 /// `result` is what forward returned for the same plan and inputs; grad_output: batch x H_q x n_q x d_v.
 Gradients<float> backward(const Plan& plan, TensorView<const float> query, TensorView<const float> key,

@@ -38,7 +38,11 @@ std::int64_t bias_values(const Pattern& structure);
 /// T is the type of the tensors.
 template <class T>
 struct ScoreTerms {
-  double softcap = 0;  ///< c > 0; 0: off
+  /// c > 0; 0: off. Backward then takes one more tile of pair values a thread than Plan::workspace_bytes says, and one
+  /// more value a pair where it keeps those of a head (Schedule::materialize).
+  double softcap = 0;
+  /// Its gradient is written along the way where each batch entry and head has values of its own; one that is shared
+  /// takes another pass over the pairs (two products more, of five).
   ScoreBias<T> bias = {};
   /// ALiBi (arXiv 2108.12409): one slope for each of the H_q query heads; empty: off. Queries are aligned at the end,
   /// as those of causal() are: position_i = i + n_k - n_q.

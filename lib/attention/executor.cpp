@@ -24,7 +24,8 @@ Executor<T>::Executor(const PlanData& plan, const PassTensors<T>& tensors, T* sc
     : plan_(plan),
       tensors_(tensors),
       kernels_(kernels::tile_kernels<T>()),
-      scale_(static_cast<T>(*plan.problem.scale)) {
+      scale_(static_cast<T>(*plan.problem.scale)),
+      terms_(tensors.terms, plan.patterns.rows(), plan.patterns.columns()) {
   const ScratchSizes sizes = scratch_sizes(plan);
   const auto take = [&scratch](std::int64_t size) {
     T* const begin = scratch;
@@ -47,6 +48,7 @@ Executor<T>::Executor(const PlanData& plan, const PassTensors<T>& tensors, T* sc
   }
   scratch_.score = take(sizes.tile);
   scratch_.grad_score = take(sizes.tile);
+  scratch_.slope = tensors.terms.slopes ? take(sizes.tile) : nullptr;
   output_ = {scratch_.output, {}};
   grad_query_ = {scratch_.grad_query, {}};
 }
@@ -55,6 +57,7 @@ template <class T>
 void Executor<T>::set_tile(const Block& block) {
   const Pattern& pattern = plan_.patterns.at(block.head.batch, block.head.query);
   map_.assign(pattern, block.rows, block.columns, block.pairs, block.kind, plan_.lists);
+  terms_.set_tile(block.head, block.rows, block.columns);
 }
 
 template <class T>
@@ -78,9 +81,11 @@ void Executor<T>::copy_pairs(const Block& block, T* tile, T* store, bool to_stor
 
 template <class T>
 void Executor<T>::init_statistics(const Block& block) {
+  // A sink is a pair that every row has met already.
+  const T sink = terms_.sink(block.head);
   const bool maximum = block.operand == Operand::row_maximum;
   std::fill_n(maximum ? scratch_.row_maximum : scratch_.row_sum, round_up(block.rows.size(), kPaddedElements),
-              maximum ? -kInfinity<T> : T{0});
+              maximum ? sink : static_cast<T>(sink == -kInfinity<T> ? 0 : 1));
 }
 
 template <class T>
@@ -109,7 +114,11 @@ void Executor<T>::load(const Block& block) {
                      scratch_.lse);
       return set_shift(rows.size());
     case Operand::delta: return copy_column<T>(tensors_.delta, head, rows, scratch_.delta);
-    case Operand::score: set_tile(block); return copy_pairs(block, scratch_.score, tensors_.score_store, false);
+    case Operand::score:
+      set_tile(block);
+      copy_pairs(block, scratch_.score, tensors_.score_store, false);
+      if (tensors_.terms.slope_store != nullptr) copy_pairs(block, scratch_.slope, tensors_.terms.slope_store, false);
+      return;
     case Operand::grad_score:
       set_tile(block);
       return copy_pairs(block, scratch_.grad_score, tensors_.grad_score_store, false);
@@ -246,7 +255,10 @@ void Executor<T>::store(const Block& block) {
     case Operand::grad_query: return write(grad_query_, tensors_.grad_query, block);
     case Operand::lse: return write_column(scratch_.lse, tensors_.lse, block.head, block.rows);
     case Operand::delta: return write_column(scratch_.delta, tensors_.delta, block.head, block.rows);
-    case Operand::score: return copy_pairs(block, scratch_.score, tensors_.score_store, true);
+    case Operand::score:
+      copy_pairs(block, scratch_.score, tensors_.score_store, true);
+      if (tensors_.terms.slope_store != nullptr) copy_pairs(block, scratch_.slope, tensors_.terms.slope_store, true);
+      return;
     case Operand::grad_score: return copy_pairs(block, scratch_.grad_score, tensors_.grad_score_store, true);
     default: return;  // already where it belongs
   }

@@ -5,6 +5,7 @@
 
 #include "attention/panel.hpp"
 #include "attention/tile_map.hpp"
+#include "attention/tile_terms.hpp"
 #include "attention/weight_products.hpp"
 #include "cobble/tensor.hpp"
 #include "kernels/tile_kernels.hpp"
@@ -54,14 +55,22 @@ struct PassTensors {
   T* value_slots = nullptr;
   T* score_store = nullptr;  ///< pair values that outlive a task, or null
   T* grad_score_store = nullptr;
+  PassTerms<T> terms = {};
 };
+
+/// Elements of scratch memory that an executor needs.
+template <class T>
+std::int64_t executor_scratch(const PlanData& plan, const PassTensors<T>& tensors) noexcept {
+  const ScratchSizes sizes = scratch_sizes(plan);
+  return sizes.total() + (tensors.terms.slopes ? sizes.tile : 0);
+}
 
 /// The visitor that does the arithmetic; one per task. Sums into the gradients of keys go straight to the caller's
 /// memory, everything else to aligned scratch memory first. executor.cpp moves blocks, executor_steps.cpp computes.
 template <class T>
 class Executor final : public WalkVisitor {
  public:
-  /// `scratch` holds scratch_sizes(plan).total() elements.
+  /// `scratch` holds executor_scratch(plan, tensors) elements.
   Executor(const PlanData& plan, const PassTensors<T>& tensors, T* scratch);
 
   void load(const Block& block) override;
@@ -91,6 +100,7 @@ class Executor final : public WalkVisitor {
     T* rescale;
     T* score;
     T* grad_score;
+    T* slope;  ///< of softcap; null when no one asks for it
   };
 
   /// A panel of sums in scratch memory.
@@ -117,6 +127,7 @@ class Executor final : public WalkVisitor {
   /// One value a row.
   void write_column(const T* from, const TensorView<T>& tensor, const Head& head, Range rows) const;
 
+  void compute_scores(const Step& step);
   void update_softmax();
   void update_statistics(const Step& step);
   /// lse and, in rescale, what the output is multiplied with.
@@ -134,7 +145,12 @@ class Executor final : public WalkVisitor {
   /// sums_j += alpha sum_i tile_ij rows_i, in the caller's memory
   void add_to_columns(T alpha, const T* tile, Panel<T>& rows, const Step& step, T* product, const HeadMatrix<T>& sums);
   /// Whether a product over this dense tile may touch pairs that do not count.
-  bool may_multiply_densely(TileKind kind, Panel<T>& operand) const;
+  bool may_multiply_densely(TileKind kind, Panel<T>& operand);
+  /// The same of a list of pairs.
+  bool all_pairs_count(Panel<T>& operand);
+  /// Calls visit(query, key, place of the value) for the pairs that count.
+  template <class Visit>
+  void for_each_pair(const T* tile, Visit visit) const;
   /// shift from lse, for a panel of rows.
   void set_shift(std::int64_t rows);
 
@@ -151,6 +167,7 @@ class Executor final : public WalkVisitor {
   Sums output_;
   Sums grad_query_;
   TileMap map_;
+  TileTerms<T> terms_;
   bool has_empty_rows_ = false;  ///< a row of lse is -infinity
   HeadMatrix<T> grad_key_;
   HeadMatrix<T> grad_value_;

@@ -16,7 +16,7 @@ constexpr T kInfinity = std::numeric_limits<T>::infinity();
 template <class T>
 void Executor<T>::compute(const Step& step) {
   switch (step.operation) {
-    case Operation::scores: return multiply_pairs(scale_, query_, key_, step.features, scratch_.score);
+    case Operation::scores: return compute_scores(step);
     case Operation::grad_probabilities:
       return multiply_pairs(T{1}, grad_output_, value_, step.features, scratch_.grad_score);
     case Operation::online_softmax: return update_softmax();
@@ -99,6 +99,13 @@ void Executor<T>::multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, Ran
 }
 
 template <class T>
+void Executor<T>::compute_scores(const Step& step) {
+  multiply_pairs(scale_, query_, key_, step.features, scratch_.score);
+  const bool complete = step.features.end == plan_.problem.head_dim;
+  if (complete && terms_.change_scores()) terms_.apply(map_, scratch_.score, scratch_.slope);
+}
+
+template <class T>
 void Executor<T>::update_softmax() {
   T* const maximum = scratch_.row_maximum;
   T* const sum = scratch_.row_sum;
@@ -122,16 +129,30 @@ void Executor<T>::update_statistics(const Step&) {
 }
 
 template <class T>
-bool Executor<T>::may_multiply_densely(TileKind kind, Panel<T>& operand) const {
+bool Executor<T>::may_multiply_densely(TileKind kind, Panel<T>& operand) {
   // Where a pair does not count the tile holds 0, and 0 times what is not finite is NaN.
-  return map_.is_dense() && ((kind == TileKind::full && !has_empty_rows_) || operand.all_finite());
+  const bool all_count = kind == TileKind::full && !has_empty_rows_ && !terms_.removes_pairs();
+  return map_.is_dense() && (all_count || operand.all_finite());
+}
+
+template <class T>
+bool Executor<T>::all_pairs_count(Panel<T>& operand) {
+  return !terms_.removes_pairs() || operand.all_finite();
+}
+
+template <class T>
+template <class Visit>
+void Executor<T>::for_each_pair(const T* tile, Visit visit) const {
+  map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
+    if (tile[at] != T{0} || !terms_.removes(query, key)) visit(query, key, at);
+  });
 }
 
 template <class T>
 void Executor<T>::add_to_rows(T alpha, const T* tile, Panel<T>& columns, const Step& step, const Sums& sums) {
   const Range features = step.features;
   T* const first = sums.at(0, features.begin);
-  if (!map_.is_dense()) {
+  if (!map_.is_dense() && all_pairs_count(columns)) {
     kernels_.pairs_to_rows(map_.pairs(), features.size(), alpha, tile, columns.rows(features), {first, sums.stride()});
     return;
   }
@@ -153,7 +174,7 @@ void Executor<T>::add_to_rows(T alpha, const T* tile, Panel<T>& columns, const S
     return;
   }
   const kernels::FeatureRows<const T> keys = columns.rows(features);
-  map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
+  for_each_pair(tile, [&](std::int64_t query, std::int64_t key, std::int64_t at) {
     kernels_.axpy(features.size(), alpha * tile[at], keys.data + key * keys.stride, first + query * sums.stride());
   });
 }
@@ -165,7 +186,7 @@ void Executor<T>::add_to_columns(T alpha, const T* tile, Panel<T>& rows, const S
   const std::int64_t distance = sums.feature_distance;
   T* const first = sums.at(step.keys.begin, features.begin);
   const std::int64_t stride = sums.row_distance;
-  if (!map_.is_dense() && distance == 1) {
+  if (!map_.is_dense() && distance == 1 && all_pairs_count(rows)) {
     kernels_.pairs_to_keys(map_.pairs(), features.size(), alpha, tile, rows.rows(features), {first, stride});
     return;
   }
@@ -193,7 +214,7 @@ void Executor<T>::add_to_columns(T alpha, const T* tile, Panel<T>& rows, const S
     return;
   }
   const kernels::FeatureRows<const T> queries = rows.rows(features);
-  map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
+  for_each_pair(tile, [&](std::int64_t query, std::int64_t key, std::int64_t at) {
     add_scaled<T>(features.size(), alpha * tile[at], queries.data + query * queries.stride, 1, first + key * stride,
                   distance);
   });
@@ -249,6 +270,7 @@ void Executor<T>::compute_grad_scores() {
   } else {
     kernels_.pair_grad_scores(map_.pairs(), scratch_.grad_score, scratch_.score, scratch_.shift, scratch_.delta);
   }
+  if (terms_.change_scores()) terms_.finish_gradients(map_, scratch_.slope, scratch_.grad_score);
 }
 
 template class Executor<float>;

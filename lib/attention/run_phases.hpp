@@ -11,7 +11,7 @@ namespace cobble::detail {
 /// Runs the tasks of a phase on the caller's arena, each by an executor with scratch memory of its own.
 template <class T>
 void run_phase(const PlanData& plan, const PassTensors<T>& tensors, ScratchPool& pool, const Phase& phase) {
-  const std::int64_t scratch = scratch_sizes(plan).total();
+  const std::int64_t scratch = executor_scratch(plan, tensors);
   // Isolation keeps a waiting thread from taking up unrelated work of an outer loop while it holds a lease.
   oneapi::tbb::this_task_arena::isolate([&] {
     parallel_for(phase.tasks, [&](std::int64_t task) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/checked.hpp"
+#include "pattern/score_term_checks.hpp"
 #include "plan/plan_data.hpp"
 
 namespace cobble::detail {
@@ -118,6 +119,7 @@ constexpr const char* kQueryAxes = "batch x query heads x query tokens x head_di
 constexpr const char* kKeyAxes = "batch x key/value heads x key tokens x head_dim";
 constexpr const char* kValueAxes = "batch x key/value heads x key tokens x value_dim";
 constexpr const char* kOutputAxes = "batch x query heads x query tokens x value_dim";
+constexpr const char* kBiasAxes = "that of terms.bias.values";
 constexpr const char* kLseAxes = "batch x query heads x query tokens x 1";
 constexpr const char* kValueInputAxes = "batch x key/value heads x key tokens x head_dim";
 constexpr const char* kScoreWeightAxes = "batch x query heads x head_dim x head_dim";
@@ -136,6 +138,50 @@ void require_inputs(const Plan& plan, TensorView<const T> query, TensorView<cons
   require_shape(query, query_shape(plan), "query", kQueryAxes);
   require_shape(key, key_shape(plan), "key", kKeyAxes);
   require_shape(value, value_shape(plan), "value", kValueAxes);
+}
+
+/// Bias values are as many as the structure says; two axes may be 1.
+template <class T>
+void require_terms(const Plan& plan, const ScoreTerms<T>& terms) {
+  validate(terms,
+           {plan.problem().batch, plan.problem().query_heads, plan.patterns().rows(), plan.patterns().columns()});
+  if (has_bias(terms) && terms.bias.values.shape().size() > 0)
+    static_cast<void>(reach(terms.bias.values, "bias.values"));
+}
+
+template <class T>
+void require_term_gradients(const Plan& plan, const ScoreTerms<T>& terms, const GradientsView<T>& gradients) {
+  if (gradients.bias.data() != nullptr) {
+    if (!has_bias(terms)) {
+      throw Error(ErrorCode::invalid_argument, "gradients.bias is given, but terms has no bias");
+    }
+    require_shape(gradients.bias, terms.bias.values.shape(), "gradients.bias", kBiasAxes);
+    require_distinct_elements(gradients.bias, "gradients.bias");
+    if (gradients.bias.strides().features != 1 && gradients.bias.shape().features > 1) {
+      throw Error(ErrorCode::invalid_argument, "gradients.bias has a stride of " +
+                                                   std::to_string(gradients.bias.strides().features) +
+                                                   " between the values of a matrix, expected 1");
+    }
+  }
+  if (gradients.sinks.empty()) return;
+  if (terms.sinks.empty()) throw Error(ErrorCode::invalid_argument, "gradients.sinks is given, but terms has no sinks");
+  if (static_cast<std::int64_t>(gradients.sinks.size()) != plan.problem().query_heads) {
+    throw Error(ErrorCode::shape_mismatch, "gradients.sinks has " + std::to_string(gradients.sinks.size()) +
+                                               " entries, expected one for each of " +
+                                               std::to_string(plan.problem().query_heads) + " query heads");
+  }
+}
+
+constexpr Memory kNoMemory{"", nullptr, nullptr, nullptr, false};
+
+template <class T>
+Memory memory_if_given(const TensorView<T>& tensor, const char* name) {
+  return tensor.data() != nullptr ? memory_of(tensor, name) : kNoMemory;
+}
+
+template <class T>
+Memory memory_of(std::span<T> values, const char* name) {
+  return memory_of(TensorView<T>(values, 1, static_cast<std::int64_t>(values.size())), name);
 }
 
 }  // namespace
@@ -163,14 +209,17 @@ TensorShape lse_shape(const Plan& plan) {
 
 template <class T>
 void validate_forward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
-                      const AttentionView<T>& result) {
+                      const AttentionView<T>& result, const ScoreTerms<T>& terms) {
   require_inputs(plan, query, key, value);
+  require_terms(plan, terms);
   require_shape(result.output, output_shape(plan), "result.output", kOutputAxes);
   require_shape(result.lse, lse_shape(plan), "result.lse", kLseAxes);
   require_distinct_elements(result.output, "result.output");
   require_distinct_elements(result.lse, "result.lse");
   require_outputs_apart({memory_of(result.output, "result.output"), memory_of(result.lse, "result.lse")},
-                        {memory_of(query, "query"), memory_of(key, "key"), memory_of(value, "value")});
+                        {memory_of(query, "query"), memory_of(key, "key"), memory_of(value, "value"),
+                         memory_if_given(terms.bias.values, "bias.values"),
+                         memory_of(terms.alibi_slopes, "alibi_slopes"), memory_of(terms.sinks, "sinks")});
 }
 
 template <class T>
@@ -189,13 +238,17 @@ void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<c
   require_distinct_elements(gradients.query, "gradients.query");
   require_distinct_elements(gradients.key, "gradients.key");
   require_distinct_elements(gradients.value, "gradients.value");
-  const Memory grad_lse =
-      options.grad_lse.data() != nullptr ? memory_of(options.grad_lse, "grad_lse") : Memory{"", {}, {}, {}, false};
-  require_outputs_apart({memory_of(gradients.query, "gradients.query"), memory_of(gradients.key, "gradients.key"),
-                         memory_of(gradients.value, "gradients.value")},
-                        {memory_of(query, "query"), memory_of(key, "key"), memory_of(value, "value"),
-                         memory_of(result.output, "result.output"), memory_of(result.lse, "result.lse"),
-                         memory_of(grad_output, "grad_output"), grad_lse});
+  require_terms(plan, options.terms);
+  require_term_gradients(plan, options.terms, gradients);
+  require_outputs_apart(
+      {memory_of(gradients.query, "gradients.query"), memory_of(gradients.key, "gradients.key"),
+       memory_of(gradients.value, "gradients.value"), memory_if_given(gradients.bias, "gradients.bias"),
+       memory_of(gradients.sinks, "gradients.sinks")},
+      {memory_of(query, "query"), memory_of(key, "key"), memory_of(value, "value"),
+       memory_of(result.output, "result.output"), memory_of(result.lse, "result.lse"),
+       memory_of(grad_output, "grad_output"), memory_if_given(options.grad_lse, "grad_lse"),
+       memory_if_given(options.terms.bias.values, "bias.values"), memory_of(options.terms.alibi_slopes, "alibi_slopes"),
+       memory_of(options.terms.sinks, "sinks")});
 }
 
 TensorShape score_weights_shape(const Plan& plan) {
@@ -221,9 +274,9 @@ void validate_parameters(const Plan& plan, const ParameterInputs<T>& inputs, con
 template void validate_parameters(const Plan&, const ParameterInputs<float>&, const TensorView<const float>*);
 template void validate_parameters(const Plan&, const ParameterInputs<double>&, const TensorView<const double>*);
 template void validate_forward(const Plan&, TensorView<const float>, TensorView<const float>, TensorView<const float>,
-                               const AttentionView<float>&);
+                               const AttentionView<float>&, const ScoreTerms<float>&);
 template void validate_forward(const Plan&, TensorView<const double>, TensorView<const double>,
-                               TensorView<const double>, const AttentionView<double>&);
+                               TensorView<const double>, const AttentionView<double>&, const ScoreTerms<double>&);
 template void validate_backward(const Plan&, TensorView<const float>, TensorView<const float>, TensorView<const float>,
                                 const AttentionView<const float>&, TensorView<const float>,
                                 const BackwardOptions<float>&, const GradientsView<float>&);

@@ -10,7 +10,7 @@ namespace cobble::detail {
 /// All throw Error{shape_mismatch, invalid_argument, overflow} that names the argument.
 template <class T>
 void validate_forward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
-                      const AttentionView<T>& result);
+                      const AttentionView<T>& result, const ScoreTerms<T>& terms);
 template <class T>
 void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
                        const AttentionView<const T>& result, TensorView<const T> grad_output,

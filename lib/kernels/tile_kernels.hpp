@@ -116,6 +116,15 @@ struct TileKernels {
   /// For each row: lse = maximum + log(sum) and factor = 1 / sum; -infinity and 0 where sum is 0. n is a multiple of
   /// kPaddedElements.
   void (*finish_rows)(std::int64_t n, const T* maximum, const T* sum, T* lse, T* factor);
+
+  /// x[i] = cap tanh(x[i] / cap); slope[i], unless null, is its derivative.
+  void (*soft_cap)(std::int64_t n, T cap, T* x, T* slope);
+  /// x[i] -= slope |first + i|
+  void (*subtract_distances)(std::int64_t n, T slope, std::int64_t first, T* x);
+  /// x[i] += bias[i], and -infinity where the bias is, even for a NaN.
+  void (*add_bias)(std::int64_t n, const T* bias, T* x);
+  /// x[i] *= factor[i]
+  void (*multiply_by)(std::int64_t n, const T* factor, T* x);
 };
 
 /// The kernels of the instruction set in use.

@@ -9,6 +9,7 @@
 #include "kernels/pair_softmax-inl.hpp"
 #include "kernels/pairs-inl.hpp"
 #include "kernels/product-inl.hpp"
+#include "kernels/score_terms-inl.hpp"
 #include "kernels/softmax-inl.hpp"
 #include "kernels/vectors-inl.hpp"
 
@@ -36,7 +37,11 @@ const TileKernels<T>* table() {
                                             .scale = scale<T>,
                                             .exp_shifted = exp_shifted<T>,
                                             .all_finite = all_finite<T>,
-                                            .finish_rows = finish_rows<T>};
+                                            .finish_rows = finish_rows<T>,
+                                            .soft_cap = soft_cap<T>,
+                                            .subtract_distances = subtract_distances<T>,
+                                            .add_bias = add_bias<T>,
+                                            .multiply_by = multiply_by<T>};
   return &kTable;
 }
 

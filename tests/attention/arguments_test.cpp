@@ -41,10 +41,12 @@ struct Arguments {
   AttentionView<float> result = attention.view();
   GradientsView<float> gradients = kept_gradients.view();
 
-  void forward() { cobble::forward(plan, query, key, value, result, workspace); }
+  ScoreTerms<float> terms;
+
+  void forward() { cobble::forward(plan, query, key, value, result, workspace, terms); }
   void backward() {
     cobble::backward(plan, query, key, value, AttentionView<const float>{result.output, result.lse}, grad_output,
-                     gradients, workspace, BackwardOptions<float>{grad_lse});
+                     gradients, workspace, BackwardOptions<float>{.grad_lse = grad_lse, .terms = terms});
   }
 };
 
@@ -195,6 +197,71 @@ TEST_CASE("an output that shares memory with an input or another output is rejec
     a.gradients.value = {other_memory.data() + 100, {2, 2, 5, 7}};
     check_error([&a] { a.backward(); }, ErrorCode::invalid_argument,
                 "gradients.key shares memory with gradients.value");
+  }
+}
+
+TEST_CASE("terms that do not fit, and gradients of terms that are not there, are named") {
+  Arguments a;
+  const auto forward = [&a] { a.forward(); };
+  const auto backward = [&a] { a.backward(); };
+  // A bias of three values on the 3 x 5 pairs, one for each of the four heads.
+  std::vector<float> bias(12), grad_bias(24), sinks(4), grad_sinks(4);
+  a.terms.bias = {from_csr({3, 5, {0, 1, 2, 3}, {0, 2, 4}}), {bias.data(), {1, 4, 1, 3}}};
+  a.terms.sinks = sinks;
+  a.gradients.bias = {grad_bias.data(), {1, 4, 1, 3}};
+  a.gradients.sinks = grad_sinks;
+  SUBCASE("what fits is accepted") {
+    forward();
+    backward();
+  }
+  SUBCASE("a term") {
+    a.terms.softcap = -1;
+    const std::string message = "softcap = -1.000000, expected a positive finite number, or 0 for none";
+    check_error(forward, ErrorCode::invalid_argument, message);
+    check_error(backward, ErrorCode::invalid_argument, message);
+  }
+  SUBCASE("strides of a bias") {
+    a.terms.bias.values = {bias.data(), {1, 4, 1, 3}, {0, std::int64_t{1} << 61, 0, 1}};
+    check_error(forward, ErrorCode::overflow, "bias.values reaches over more bytes than 64 bits can count");
+  }
+  SUBCASE("the shape of the gradient of a bias") {
+    a.gradients.bias = {grad_bias.data(), {2, 4, 1, 3}};
+    check_error(backward, ErrorCode::shape_mismatch,
+                "gradients.bias is 2 x 4 x 1 x 3, expected 1 x 4 x 1 x 3 (that of terms.bias.values)");
+  }
+  SUBCASE("gaps in the gradient of a bias") {
+    a.gradients.bias = {grad_bias.data(), {1, 4, 1, 3}, {24, 6, 6, 2}};
+    check_error(backward, ErrorCode::invalid_argument,
+                "gradients.bias has a stride of 2 between the values of a matrix, expected 1");
+  }
+  SUBCASE("the gradient of a bias for two heads in one place") {
+    a.gradients.bias = {grad_bias.data(), {1, 4, 1, 3}, {0, 0, 0, 1}};
+    check_error(backward, ErrorCode::invalid_argument,
+                "gradients.bias overlaps itself: a stride of 0 along an axis of 4 must exceed 0");
+  }
+  SUBCASE("the gradient of no bias") {
+    a.terms.bias = {};
+    check_error(backward, ErrorCode::invalid_argument, "gradients.bias is given, but terms has no bias");
+  }
+  SUBCASE("the gradient of no sinks") {
+    a.terms.sinks = {};
+    check_error(backward, ErrorCode::invalid_argument, "gradients.sinks is given, but terms has no sinks");
+  }
+  SUBCASE("the number of gradients of sinks") {
+    a.gradients.sinks = a.gradients.sinks.first(2);
+    check_error(backward, ErrorCode::shape_mismatch,
+                "gradients.sinks has 2 entries, expected one for each of 4 query heads");
+  }
+  SUBCASE("gradients in place of their terms") {
+    a.gradients.bias = {bias.data(), {1, 4, 1, 3}};
+    check_error(backward, ErrorCode::invalid_argument, "gradients.bias shares memory with bias.values");
+    a.gradients.bias = {grad_bias.data(), {1, 4, 1, 3}};
+    a.gradients.sinks = sinks;
+    check_error(backward, ErrorCode::invalid_argument, "gradients.sinks shares memory with sinks");
+  }
+  SUBCASE("an output in place of a term") {
+    a.terms.sinks = {a.result.lse.data(), 4};
+    check_error(forward, ErrorCode::invalid_argument, "result.lse shares memory with sinks");
   }
 }
 

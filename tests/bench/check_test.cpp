@@ -4,10 +4,15 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cobble/attention.hpp"
+#include "cobble/half.hpp"
 #include "problem_tensors.hpp"
+#include "random.hpp"
 
 using namespace cobble;
 using namespace cobble::program;
@@ -16,7 +21,8 @@ namespace {
 
 /// A problem, its results, and their check; results can be spoilt in between.
 struct CheckedRun {
-  explicit CheckedRun(const Pattern& checked_pattern, std::int64_t heads = 1) : pattern(checked_pattern) {
+  explicit CheckedRun(const Pattern& checked_pattern, std::int64_t heads = 1, bool with_terms = false)
+      : pattern(checked_pattern) {
     ProblemArguments arguments;
     arguments.heads = heads;
     arguments.head_dim = 8;
@@ -24,21 +30,39 @@ struct CheckedRun {
     PlanOptions options;
     options.element_bytes = sizeof(double);
     const Plan plan = make_plan(pattern, tensors.problem, options);
-    result = forward(plan, tensors.query.view(), tensors.key.view(), tensors.value.view());
+    BackwardOptions<double> backward_options;
+    if (with_terms) {  // a bias on the pattern itself, for each head
+      bias_and_sinks.resize(static_cast<std::size_t>(heads * (pattern.pairs() + 1)));
+      fill_random(std::span(bias_and_sinks), 1, 99);
+      const Pattern structure = from_csr(pattern.to_csr());
+      terms.bias = {structure, {bias_and_sinks.data(), {1, heads, 1, pattern.pairs()}}};
+      terms.sinks = std::span(bias_and_sinks).last(static_cast<std::size_t>(heads));
+      backward_options.terms = terms;
+      backward_options.bias_gradient = true;
+    }
+    result = forward(plan, tensors.query.view(), tensors.key.view(), tensors.value.view(), terms);
     gradients = backward(plan, tensors.query.view(), tensors.key.view(), tensors.value.view(), result,
-                         tensors.grad_output.view());
+                         tensors.grad_output.view(), backward_options);
   }
 
   CheckResult check() {
-    return check_against_reference<double>(
-        {pattern, tensors.query.view(), tensors.key.view(), tensors.value.view(), tensors.grad_output.view(), {}, {}},
-        result, {gradients.query.view(), gradients.key.view(), gradients.value.view()}, 1);
+    return check_against_reference<double>({pattern,
+                                            tensors.query.view(),
+                                            tensors.key.view(),
+                                            tensors.value.view(),
+                                            tensors.grad_output.view(),
+                                            {},
+                                            {},
+                                            terms},
+                                           result, std::as_const(gradients).view(), 1);
   }
 
   Pattern pattern;
   ProblemTensors<double> tensors;
   Attention<double> result;
   Gradients<double> gradients;
+  std::vector<double> bias_and_sinks;
+  ScoreTerms<double> terms;
 };
 
 }  // namespace
@@ -68,6 +92,27 @@ TEST_CASE("one wrong number fails the check and is named") {
   CHECK(spoil([](CheckedRun& run) { run.gradients.query(0, 1, 0, 0) += 1e-9; }) == "grad_query");
   CHECK(spoil([](CheckedRun& run) { run.gradients.key(0, 0, 3, 5) += 1e-9; }) == "grad_key");
   CHECK(spoil([](CheckedRun& run) { run.gradients.value(0, 1, 98, 2) = std::nan(""); }) == "grad_value");
+}
+
+TEST_CASE("the gradients of terms are checked, whole and sampled") {
+  CheckedRun small(window(100, 9, 3), 2, true);
+  CHECK(small.check().passed());
+  CHECK(small.check().errors.size() == 7);
+  small.gradients.bias(0, 1, 0, 700) += 1e-9;
+  CHECK_FALSE(small.check().passed());
+  CHECK(std::string(small.check().worst().name) == "grad_bias");
+  CheckedRun large(window(5000, 9, 3), 2, true);
+  CHECK(large.check().passed());
+  large.gradients.sinks(0, 1, 0, 0) *= 1 + 1e-9;
+  CHECK_FALSE(large.check().passed());
+  CHECK(std::string(large.check().worst().name) == "grad_sinks");
+  large.gradients.bias(0, 0, 0, 0) += 1e-3;  // the first row is always in the sample
+  CHECK(std::string(large.check().worst().name) == "grad_bias");
+}
+
+TEST_CASE("what halves are allowed is a few times the rounding of their type") {
+  CHECK(check_tolerance<bfloat16>() == doctest::Approx(2e-5 + 0x1p-6));
+  CHECK(check_tolerance<float16>() == doctest::Approx(2e-5 + 0x1p-9));
 }
 
 TEST_CASE("the errors of an entry that is not finite are infinite, unless the reference says the same") {

@@ -68,9 +68,9 @@ class ProgramTest(unittest.TestCase):
 
 
 class RunTest(ProgramTest):
-    def assert_check_passes(self, document, dtype):
+    def assert_check_passes(self, document, dtype, tensors=TENSORS):
         self.assertTrue(document["check"]["passed"])
-        self.assertEqual(set(document["check"]["max_error"]), TENSORS)
+        self.assertEqual(set(document["check"]["max_error"]), tensors)
         for name, error in document["check"]["max_error"].items():
             self.assertLessEqual(error, TOLERANCE[dtype], name)
 
@@ -104,6 +104,25 @@ class RunTest(ProgramTest):
         document = self.json_of("run", "window(6000,20,0)", "--head-dim", 8, "--check")
         self.assertEqual(document["check"]["query_tokens"], 64)
         self.assert_check_passes(document, "f32")
+
+    def test_terms_of_scores(self):
+        bias = self.folder / "bias.mtx"
+        bias.write_text("%%MatrixMarket matrix coordinate real general\n"
+                        "6000 6000 3\n1 1 -1.5\n4000 3990 2\n6000 6000 1e300\n")
+        for pattern in ("window(6000,20,0)", "window(200,20,0)"):
+            text = bias.read_text().replace("6000", "200") if "(200" in pattern else bias.read_text()
+            (self.folder / "b.mtx").write_text(text.replace("4000 3990", "190 185"))
+            document = self.json_of("run", pattern, "--head-dim", 8, "--heads", 4, "--kv-heads", 2, "--dtype", "f64",
+                                    "--softcap", 5, "--alibi", "--bias", self.folder / "b.mtx", "--sinks", "--check",
+                                    "--save", self.folder / "out.npz")
+            self.assert_check_passes(document, "f64", TENSORS | {"grad_bias", "grad_sinks"})
+            self.assertEqual(document["problem"]["terms"], "softcap 5, ALiBi, a bias of 3 values, sinks")
+
+    def test_terms_that_do_not_fit(self):
+        bias = self.folder / "bias.mtx"
+        bias.write_text("%%MatrixMarket matrix coordinate real general\n3 4 1\n1 1 1\n")
+        self.assert_fails(cobble("run", "causal(9)", "--bias", bias), 1, "--bias", "3 x 4", "9 x 9")
+        self.assert_fails(cobble("run", "causal(9)", "--softcap", "-1"), 2, "--softcap")
 
     def test_report_for_people(self):
         result = cobble("run", "causal(64)", "--check")
