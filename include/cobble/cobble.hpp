@@ -17,6 +17,7 @@
 #include "cobble/pebble.hpp"
 #include "cobble/plan.hpp"
 #include "cobble/reference.hpp"
+#include "cobble/reorder.hpp"
 #include "cobble/tensor.hpp"
 #include "cobble/tile_choice.hpp"
 #include "cobble/traffic.hpp"

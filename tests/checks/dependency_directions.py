@@ -13,13 +13,14 @@ BELOW = {
     "core": set(),
     "storage": {"core"},
     "pattern": {"storage", "core"},
+    "reorder": {"pattern", "storage", "core"},
     "files": {"storage", "pattern", "core"},
     "reference": {"pattern", "core"},
     "model": {"core"},
     "kernels": {"core"},
-    "plan": {"model", "pattern", "storage", "core"},
+    "plan": {"model", "reorder", "pattern", "storage", "core"},
     "pebble": {"plan", "model", "pattern", "core"},
-    "attention": {"plan", "kernels", "model", "pattern", "core"},
+    "attention": {"plan", "kernels", "model", "reorder", "pattern", "core"},
     "interop": {"storage", "pattern", "core"},
 }
 
@@ -44,7 +45,7 @@ THIRD_PARTY = {
     "hwloc": (r"hwloc", {"model"}),
     "libzip": (r"zip\.h", {"files"}),
     "Highway": (r"hwy/", {"kernels"}),
-    "SuiteSparse": (r"(suitesparse/)?(cholmod|GraphBLAS|amd|colamd|camd|ccolamd|SuiteSparse)\w*\.h", {"interop", "pattern"}),
+    "SuiteSparse": (r"(suitesparse/)?(cholmod|GraphBLAS|amd|colamd|camd|ccolamd|SuiteSparse)\w*\.h", {"interop", "pattern", "reorder"}),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
