@@ -18,6 +18,7 @@
 #include "cobble/plan.hpp"
 #include "cobble/reference.hpp"
 #include "cobble/reorder.hpp"
+#include "cobble/structural_pattern.hpp"
 #include "cobble/tensor.hpp"
 #include "cobble/tile_choice.hpp"
 #include "cobble/traffic.hpp"
