@@ -3,6 +3,7 @@
 #include "cobble/aligned_buffer.hpp"
 #include "cobble/attention.hpp"
 #include "cobble/bsr.hpp"
+#include "cobble/compressed.hpp"
 #include "cobble/convert.hpp"
 #include "cobble/coo.hpp"
 #include "cobble/cost_model.hpp"
