@@ -3,8 +3,10 @@
 #include <cstdint>
 
 #include "cobble/bsr.hpp"
+#include "cobble/compressed.hpp"
 #include "cobble/csr.hpp"
 #include "cobble/pattern.hpp"
+#include "cobble/pattern_grid.hpp"
 
 // The pairs of tokens whose scores compressed Q and K can make other than 0: those that share a feature. With
 // compressed inputs their number is the paper's Z_QK (arXiv 2410.09397, section 4).
@@ -38,5 +40,12 @@ Pattern structural_pattern(const BsrPatternView& query, const BsrPatternView& ke
 Pattern structural_pattern(const BsrPatternView& query, const BsrPatternView& key, const Pattern& mask);
 std::int64_t structural_pairs(const BsrPatternView& query, const BsrPatternView& key);
 std::int64_t structural_pairs(const BsrPatternView& query, const BsrPatternView& key, const Pattern& mask);
+
+/// The pattern of every batch entry and query head, for make_plan(): query head h shares features with key head
+/// h / (H_q / H_kv). `mask`, where given, holds for all. Throws what the functions above throw, Error{shape_mismatch}
+/// when batch entries differ or H_kv does not divide H_q, Error{unsupported} for dense features, which all share.
+template <class T>
+PatternGrid structural_patterns(const FeaturesView<T>& query, const FeaturesView<T>& key,
+                                const Pattern* mask = nullptr);
 
 }  // namespace cobble

@@ -1,7 +1,10 @@
 #include "cobble/structural_pattern.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cobble/convert.hpp"
 #include "cobble/error.hpp"
@@ -114,5 +117,56 @@ std::int64_t structural_pairs(const BsrPatternView& query, const BsrPatternView&
   return blocks_suffice(query, key) ? (block_product(query, key) & mask).pairs()
                                     : count_csr(to_csr(query), to_csr(key), &mask);
 }
+
+namespace {
+
+template <class T>
+Pattern pattern_of_head(const FeaturesView<T>& query, const FeaturesView<T>& key, std::int64_t batch,
+                        std::int64_t query_head, std::int64_t key_head, const Pattern* mask) {
+  const auto csr_of = [batch](const FeaturesView<T>& features, std::int64_t head) {
+    if (features.storage() == FeatureStorage::bsr) return to_csr(BsrPatternView(features.bsr().at(batch, head)));
+    const CsrPatternView& matrix = features.csr().at(batch, head);
+    return CsrPattern{matrix.rows,
+                      matrix.columns,
+                      {matrix.row_offsets.begin(), matrix.row_offsets.end()},
+                      {matrix.column_indices.begin(), matrix.column_indices.end()}};
+  };
+  if (query.storage() == FeatureStorage::bsr && key.storage() == FeatureStorage::bsr) {
+    const BsrPatternView& query_blocks = query.bsr().at(batch, query_head);
+    const BsrPatternView& key_blocks = key.bsr().at(batch, key_head);
+    return mask != nullptr ? structural_pattern(query_blocks, key_blocks, *mask)
+                           : structural_pattern(query_blocks, key_blocks);
+  }
+  return csr_product(csr_of(query, query_head), csr_of(key, key_head), mask);
+}
+
+}  // namespace
+
+template <class T>
+PatternGrid structural_patterns(const FeaturesView<T>& query, const FeaturesView<T>& key, const Pattern* mask) {
+  const TensorShape& of_query = query.shape();
+  const TensorShape& of_key = key.shape();
+  if (query.storage() == FeatureStorage::dense || key.storage() == FeatureStorage::dense) {
+    throw Error(ErrorCode::unsupported, std::string(query.storage() == FeatureStorage::dense ? "query" : "key") +
+                                            " is dense, expected CSR or BSR: all pairs share its features");
+  }
+  if (of_query.batch != of_key.batch || of_key.heads == 0 || of_query.heads % of_key.heads != 0) {
+    throw Error(ErrorCode::shape_mismatch, "key has " + std::to_string(of_key.batch) + " batch entries and " +
+                                               std::to_string(of_key.heads) + " heads, expected " +
+                                               std::to_string(of_query.batch) + " and a divisor of the query's " +
+                                               std::to_string(of_query.heads));
+  }
+  std::vector<Pattern> patterns;
+  for (std::int64_t batch = 0; batch < of_query.batch; ++batch) {
+    for (std::int64_t head = 0; head < of_query.heads; ++head) {
+      const std::int64_t key_head = head / (of_query.heads / of_key.heads);
+      patterns.push_back(pattern_of_head(query, key, batch, head, key_head, mask));
+    }
+  }
+  return {std::move(patterns), of_query.batch, of_query.heads};
+}
+
+template PatternGrid structural_patterns(const FeaturesView<float>&, const FeaturesView<float>&, const Pattern*);
+template PatternGrid structural_patterns(const FeaturesView<double>&, const FeaturesView<double>&, const Pattern*);
 
 }  // namespace cobble

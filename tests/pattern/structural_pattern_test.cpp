@@ -10,6 +10,7 @@
 
 #include "cobble/convert.hpp"
 #include "cobble/files.hpp"
+#include "cobble/pattern_grid.hpp"
 #include "support/errors.hpp"
 #include "support/random.hpp"
 #include "support/sparse.hpp"
@@ -107,10 +108,10 @@ TEST_CASE("pattern files read as Q and K agree with brute force") {
     CAPTURE(name);
     // The first rows do: brute force asks for every pair.
     CsrPattern matrix = read_pattern(folder / name).to_csr();
-    matrix.rows = 200;
-    matrix.row_offsets.resize(201);
+    matrix.rows = 100;
+    matrix.row_offsets.resize(101);
     matrix.column_indices.resize(static_cast<std::size_t>(matrix.row_offsets.back()));
-    const CsrPattern expected = brute_force(matrix, matrix, full(200));
+    const CsrPattern expected = brute_force(matrix, matrix, full(100));
     CHECK(structural_pattern(matrix, matrix).to_csr() == expected);
     CHECK(structural_pairs(matrix, matrix) == expected.view().entries());
   }
@@ -122,11 +123,44 @@ TEST_CASE("the project's sample files read as Q and K agree with brute force, wh
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     CAPTURE(file.path().string());
     CsrPattern matrix = read_pattern(file.path()).to_csr();
-    matrix.rows = std::min<std::int64_t>(matrix.rows, 150);
+    matrix.rows = std::min<std::int64_t>(matrix.rows, 100);
     matrix.row_offsets.resize(static_cast<std::size_t>(matrix.rows) + 1);
     matrix.column_indices.resize(static_cast<std::size_t>(matrix.row_offsets.back()));
     check_against_brute_force(matrix, matrix, matrix, matrix);
   }
+}
+
+TEST_CASE("heads of compressed tensors have patterns of their own, CSR and BSR mixed, grouped heads too") {
+  Random random(13);
+  const auto matrix = [&random] { return test::random_csr<float>(random, 20, 12, 0.1); };
+  const CsrTensor<float> query({matrix(), matrix(), matrix(), matrix(), matrix(), matrix(), matrix(), matrix()}, 2, 4);
+  const CsrTensor<float> key({matrix(), matrix(), matrix(), matrix()}, 2, 2);
+  std::vector<BsrMatrix<float>> blocks;
+  for (const CsrMatrix<float>& of_head : key.matrices()) blocks.push_back(to_bsr(of_head, 3, 4));
+  const BsrTensor<float> block_key(blocks, 2, 2);
+  const Pattern mask = causal(20);
+  const PatternGrid csr = structural_patterns<float>(query, key);
+  const PatternGrid masked = structural_patterns<float>(query, key, &mask);
+  const PatternGrid mixed = structural_patterns<float>(query, block_key);
+  const PatternGrid of_blocks = structural_patterns<float>(block_key, block_key, &mask);
+  CHECK(csr.batch() == 2);
+  CHECK(csr.heads() == 4);
+  for (std::int64_t batch = 0; batch < 2; ++batch) {
+    for (std::int64_t head = 0; head < 4; ++head) {
+      const CsrPattern& of_query = query.at(batch, head);
+      const CsrPattern& of_key = key.at(batch, head / 2);
+      CHECK(csr.at(batch, head).to_csr() == brute_force(of_query, of_key, full(20)));
+      CHECK(masked.at(batch, head).to_csr() == brute_force(of_query, of_key, mask));
+      const CsrPattern block_rows = to_csr(BsrPatternView(block_key.at(batch, head / 2).view()));
+      CHECK(mixed.at(batch, head).to_csr() == brute_force(of_query, block_rows, full(20)));
+      CHECK(of_blocks.at(batch, head / 2).to_csr() == brute_force(block_rows, block_rows, mask));
+    }
+  }
+  const Tensor<float> dense({2, 2, 20, 12});
+  CHECK(error_of([&] { structural_patterns<float>(query, dense); }) ==
+        "unsupported: key is dense, expected CSR or BSR: all pairs share its features");
+  CHECK(error_of([&] { structural_patterns<float>(key, query); }) ==
+        "shape_mismatch: key has 2 batch entries and 4 heads, expected 2 and a divisor of the query's 2");
 }
 
 TEST_CASE("several threads may ask at once, the first time too") {
