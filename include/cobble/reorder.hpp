@@ -13,7 +13,7 @@
 namespace cobble {
 
 enum class ReorderMethod {
-  automatic,          ///< whichever of the others fills tiles best, identity among them
+  automatic,          ///< identity, similarity, nested_dissection or amd: what fills tiles best
   identity,           ///< every token stays
   amd,                ///< approximate minimum degree (SuiteSparse)
   colamd,             ///< column approximate minimum degree: of A for the keys, of its transpose for the queries
@@ -47,15 +47,17 @@ inline constexpr std::int64_t kReorderTile = 64;
 
 /// An order for the pattern's tokens. The same pattern gives the same order.
 ///
-/// amd and nested_dissection order a graph. Where the pattern is square and most pairs (i, j) have their mirror image
-/// (j, i), that is A + A^T, and both permutations are one; otherwise the graph whose nodes are queries and keys, with
-/// an edge for each pair. These are orderings for little fill-in of factorisations: what they gain for tiles is a side
-/// effect, which `automatic` measures. similarity is made for tiles: it groups rows by min-hash (as in Jiang, Hong and
-/// Agrawal, PPoPP 2020), columns likewise, and orders the groups by Cuthill and McKee's algorithm.
+/// amd and nested_dissection order a graph. Where the pattern is square and at least half of its pairs (i, j) have
+/// their mirror image (j, i), that is A + A^T, and both permutations are one; otherwise the graph whose nodes are
+/// queries and keys, with an edge for each pair. These two and colamd are orderings for little fill-in of
+/// factorisations: what they gain for tiles is a side effect, which automatic measures. It leaves out colamd, which
+/// takes ten times as long as the others on irregular graphs. similarity is made for tiles: it groups rows by min-hash
+/// (as in Jiang, Hong and Agrawal, PPoPP 2020), columns likewise, and orders the groups by Cuthill and McKee's
+/// algorithm.
 ///
 /// Takes O(pairs) memory, also for analytic patterns, except where automatic finds that tiles of kReorderTile are at
-/// least 90 % full already. nested_dissection seeds and draws from the C library's rand(),
-/// as METIS does, in one thread at a time. Throws Error{overflow} when memory is out.
+/// least 90 % full already. nested_dissection runs in one thread at a time, since METIS keeps the state of its random
+/// numbers for the whole process. Throws Error{overflow} when memory is out.
 Reordering reorder(const Pattern& pattern, ReorderMethod method = ReorderMethod::automatic);
 
 /// The pattern in the new order: pair (i, j) of it is pair (queries[i], keys[j]) of `pattern`. CSR-backed, O(pairs)

@@ -97,7 +97,7 @@ std::vector<std::int32_t> nested_dissection_order([[maybe_unused]] const CsrPatt
   throw Error(ErrorCode::unsupported, "nested_dissection: this CHOLMOD comes without METIS");
 #else
   if (graph.rows == 0) return {};
-  // METIS's random numbers are those of the C library, which it seeds anew each time.
+  // METIS keeps the state of its random numbers for the whole process.
   static std::mutex metis_runs;
   const std::lock_guard<std::mutex> lock(metis_runs);
   Cholmod cholmod;

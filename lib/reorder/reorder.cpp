@@ -137,8 +137,7 @@ Reordering reorder_automatically(const Pattern& pattern) {
   double best_fill = tile_fill(pattern, kReorderTile);
   if (best_fill >= kFullEnough || pattern.pairs() == 0) return best;
   const Reorderer reorderer(pattern);
-  for (const ReorderMethod method :
-       {ReorderMethod::similarity, ReorderMethod::nested_dissection, ReorderMethod::amd, ReorderMethod::colamd}) {
+  for (const ReorderMethod method : {ReorderMethod::similarity, ReorderMethod::nested_dissection, ReorderMethod::amd}) {
     Reordering candidate;
     try {
       candidate = reorderer.order(method);

@@ -90,13 +90,14 @@ TEST_CASE("a shuffled window gets most of its tiles back") {
   }
 }
 
-TEST_CASE("automatic is as good as the best method") {
+TEST_CASE("automatic is as good as the best method that it tries") {
   test::Random random(10);
   for (const Pattern& pattern : {test::shuffled(power_law_graph(400, 8, 3), random), causal(300),
                                  test::shuffled(documents(std::vector<std::int64_t>{50, 130, 20}), random)}) {
     const double chosen = tile_fill(permute(pattern, reorder(pattern)), kReorderTile);
     if (chosen >= 0.9) continue;  // full enough, and it may stop there
     for (const ReorderMethod method : kAllMethods) {
+      if (method == ReorderMethod::colamd) continue;  // too slow for automatic
       CAPTURE(to_string(method));
       CHECK(chosen >= tile_fill(permute(pattern, reorder(pattern, method)), kReorderTile));
     }
