@@ -15,10 +15,10 @@ BELOW = {
     "pattern": {"storage", "core"},
     "reorder": {"pattern", "storage", "core"},
     "files": {"storage", "pattern", "core"},
-    "reference": {"pattern", "core"},
+    "reference": {"pattern", "storage", "core"},
     "model": {"core"},
     "kernels": {"core"},
-    "plan": {"model", "reorder", "pattern", "storage", "core"},
+    "plan": {"kernels", "model", "reorder", "pattern", "storage", "core"},
     "pebble": {"plan", "model", "pattern", "core"},
     "attention": {"plan", "kernels", "model", "reorder", "pattern", "core"},
     "interop": {"storage", "pattern", "core"},
@@ -35,12 +35,13 @@ PUBLIC = {
     "cost_model": "model",
     "csr": "storage",
     "files": "files",
+    "half": "core",
     "workspace": "core",
 }
 
 # Third-party libraries, told by their headers, and the only layers that may include them.
 THIRD_PARTY = {
-    "Eigen": (r"(unsupported/)?Eigen/", {"interop", "kernels"}),
+    "Eigen": (r"(unsupported/)?Eigen/", {"interop"}),
     "oneTBB": (r"(oneapi/)?tbb/|tbb\.h", {"attention"}),
     "hwloc": (r"hwloc", {"model"}),
     "libzip": (r"zip\.h", {"files"}),
