@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include "attention/finite_inputs.hpp"
 #include "attention/run_phases.hpp"
 #include "attention/term_gradients.hpp"
@@ -28,33 +30,46 @@ void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const 
   detail::ScratchPool::Lease slope_store = pool.lend<T>(keeps_slopes ? pair_values : 0);
   detail::ScratchPool::Lease delta = pool.lend<T>(lse_shape.size());
   const bool bias_in_pass = detail::takes_bias_gradient_along(plan.data(), gradients.bias);
-  detail::set_zero_bias_gradient(gradients.bias);
-  const detail::PassTensors<T> tensors = {.query = query,
-                                          .key = key,
-                                          .value = value,
-                                          .result_output = result.output,
-                                          .result_lse = result.lse,
-                                          .grad_output = grad_output,
-                                          .grad_lse = options.grad_lse,
-                                          .delta = {delta.as<T>(), lse_shape},
-                                          .grad_query = gradients.query,
-                                          .grad_key = gradients.key,
-                                          .grad_value = gradients.value,
-                                          .finite = {.query = detail::is_finite(query),
-                                                     .key = detail::is_finite(key),
-                                                     .grad_output = detail::is_finite(grad_output)},
-                                          .key_slots = key_slots.as<T>(),
-                                          .value_slots = value_slots.as<T>(),
-                                          .score_store = scores.as<T>(),
-                                          .grad_score_store = grad_scores.as<T>(),
-                                          .terms = {.given = options.terms,
-                                                    .slopes = slopes,
-                                                    .slope_store = keeps_slopes ? slope_store.as<T>() : nullptr,
-                                                    .grad_bias = bias_in_pass ? gradients.bias : TensorView<T>(),
-                                                    .add_to_grad_bias = plan.schedule() == Schedule::materialize}};
-  detail::backward_phases(plan.data(), [&](const detail::Phase& phase) {
-    detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
-  });
+  std::atomic<bool> doubtful = false;
+  // A query that is not finite shows in its row's lse, unless softcap or a sink hides it.
+  const bool query_shows = options.terms.softcap == 0 && options.terms.sinks.empty() && detail::is_finite(result.lse);
+  detail::PassTensors<T> tensors = {
+      .query = query,
+      .key = key,
+      .value = value,
+      .result_output = result.output,
+      .result_lse = result.lse,
+      .grad_output = grad_output,
+      .grad_lse = options.grad_lse,
+      .delta = {delta.as<T>(), lse_shape},
+      .grad_query = gradients.query,
+      .grad_key = gradients.key,
+      .grad_value = gradients.value,
+      .finite = {.query = query_shows || detail::is_finite(query), .key = true, .grad_output = true},
+      .doubtful = &doubtful,
+      .key_slots = key_slots.as<T>(),
+      .value_slots = value_slots.as<T>(),
+      .score_store = scores.as<T>(),
+      .grad_score_store = grad_scores.as<T>(),
+      .terms = {.given = options.terms,
+                .slopes = slopes,
+                .slope_store = keeps_slopes ? slope_store.as<T>() : nullptr,
+                .grad_bias = bias_in_pass ? gradients.bias : TensorView<T>(),
+                .add_to_grad_bias = plan.schedule() == Schedule::materialize}};
+  const auto run = [&] {
+    detail::set_zero_bias_gradient(gradients.bias);
+    detail::backward_phases(plan.data(), [&](const detail::Phase& phase) {
+      detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
+    });
+  };
+  run();
+  // A key that is not finite shows in the gradients of queries, a gradient of the output in delta.
+  if (doubtful) {
+    tensors.finite.key = detail::is_finite(key);
+    tensors.finite.grad_output = detail::is_finite(grad_output);
+    if (!tensors.finite.key || !tensors.finite.grad_output) run();
+  }
+  tensors.doubtful = nullptr;
   if (gradients.bias.data() != nullptr && !bias_in_pass) {
     detail::PassTensors<T> bias_tensors = tensors;
     bias_tensors.score_store = bias_tensors.grad_score_store = nullptr;

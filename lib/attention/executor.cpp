@@ -230,11 +230,18 @@ void Executor<T>::stream(const Block& block, std::int64_t, Stream direction) {
 }
 
 template <class T>
+void Executor<T>::doubt(const T* row, std::int64_t count) const {
+  if (tensors_.doubtful == nullptr || kernels_.all_finite(count, row)) return;
+  tensors_.doubtful->store(true, std::memory_order_relaxed);
+}
+
+template <class T>
 void Executor<T>::write(const Sums& sums, const TensorView<T>& tensor, const Block& block) const {
   const std::int64_t distance = tensor.strides().features;
   for (std::int64_t i = 0; i < block.rows.size(); ++i) {
     T* const to = tensor.row(block.head.batch, block.head.query, block.rows.begin + i);
     const T* const from = sums.at(i, 0);
+    doubt(from + block.columns.begin, block.columns.size());
     if (distance == 1) {
       std::copy(from + block.columns.begin, from + block.columns.end, to + block.columns.begin);
       continue;

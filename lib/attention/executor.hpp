@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace cobble::detail {
 
 static_assert(kPaddedElements == kernels::kPaddedElements);
 
-/// Which inputs are known to hold neither NaN nor infinity.
+/// Which inputs hold neither NaN nor infinity, as far as is known or hoped for.
 struct FiniteInputs {
   bool query = false;
   bool key = false;
@@ -51,6 +52,8 @@ struct PassTensors {
   TensorView<T> score_weight_slices = {};  ///< the others: head by head, as further heads
   TensorView<T> value_weight_slices = {};
   FiniteInputs finite = {};
+  /// Where `finite` is a hope: set as soon as a result says that it may be wrong.
+  std::atomic<bool>* doubtful = nullptr;
   T* key_slots = nullptr;  ///< slices of gradients of keys, as KeySlices says
   T* value_slots = nullptr;
   T* score_store = nullptr;  ///< pair values that outlive a task, or null
@@ -124,6 +127,8 @@ class Executor final : public WalkVisitor {
   HeadMatrix<T> key_sums(const Block& block) const;
   void add_slice(Range rows, Range features);
   void write(const Sums& sums, const TensorView<T>& tensor, const Block& block) const;
+  /// Looks for NaN and infinity in a row of results.
+  void doubt(const T* row, std::int64_t count) const;
   /// One value a row.
   void write_column(const T* from, const TensorView<T>& tensor, const Head& head, Range rows) const;
 

@@ -252,6 +252,7 @@ void Executor<T>::compute_delta(const Step& step) {
     scratch_.delta[i] =
         kernels_.dot(features.size(), grads.data + i * grads.stride, outputs.data + i * outputs.stride) - grad_lse;
   }
+  doubt(scratch_.delta, step.rows.size());
 }
 
 template <class T>

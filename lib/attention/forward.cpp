@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include "attention/finite_inputs.hpp"
 #include "attention/run_phases.hpp"
 #include "attention/validate.hpp"
@@ -14,17 +16,28 @@ void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T
   const bool materialized = plan.schedule() == Schedule::materialize;
   detail::ScratchPool::Lease scores =
       workspace.pass_pool().lend<T>(materialized ? detail::pair_store_values(plan.data()) : 0);
-  const detail::PassTensors<T> tensors = {.query = query,
-                                          .key = key,
-                                          .value = value,
-                                          .output = result.output,
-                                          .lse = result.lse,
-                                          .finite = {.value = detail::is_finite(value)},
-                                          .score_store = materialized ? scores.as<T>() : nullptr,
-                                          .terms = {.given = terms}};
-  detail::forward_phases(plan.data(), [&](const detail::Phase& phase) {
-    detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
-  });
+  std::atomic<bool> doubtful = false;
+  detail::PassTensors<T> tensors = {.query = query,
+                                    .key = key,
+                                    .value = value,
+                                    .output = result.output,
+                                    .lse = result.lse,
+                                    .finite = {.value = true},
+                                    .doubtful = &doubtful,
+                                    .score_store = materialized ? scores.as<T>() : nullptr,
+                                    .terms = {.given = terms}};
+  const auto run = [&] {
+    detail::forward_phases(plan.data(), [&](const detail::Phase& phase) {
+      detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
+    });
+  };
+  run();
+  // A value that is not finite leaks into every row that it is multiplied with, were it by 0, and is seen there. To
+  // look for it first would take longer than a few of the products.
+  if (!doubtful) return;
+  tensors.finite.value = detail::is_finite(value);
+  tensors.doubtful = nullptr;
+  if (!tensors.finite.value) run();
 }
 
 template <class T>

@@ -331,7 +331,8 @@ std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& si
       // Only between the two limits it takes a closer look to tell which of them is faster.
       const bool dense = !hardware || fill > 1.0 / 64;
       const bool sparse = hardware && fill < 0.5;
-      if (side > 0 && dense) candidates.push_back(one_pass(plan, side, side < kPanel ? side : kColumns, 0));
+      if (side > 0 && dense) candidates.push_back(one_pass(plan, side, side, 0));
+      if (side == kPanel && dense) candidates.push_back(one_pass(plan, side, kColumns, 0));
       if (side > 0 && sparse) propose_lists(plan, size, options, candidates);
     }
   }

@@ -12,6 +12,8 @@ namespace {
 /// What the tiles of one product hold, all heads.
 struct Tally {
   double dense_places = 0;  ///< of dense tiles, between the first and the last pair of each row
+  double dense_area = 0;    ///< of dense tiles
+  double masked_area = 0;   ///< of those that are not full
   double listed_pairs = 0;
   double listed_rows = 0;  ///< rows with a pair in a tile of a list, summed over the tiles
   double tiles = 0;
@@ -20,6 +22,8 @@ struct Tally {
 
   void add(const Tally& other, double factor) {
     dense_places += factor * other.dense_places;
+    dense_area += factor * other.dense_area;
+    masked_area += factor * other.masked_area;
     listed_pairs += factor * other.listed_pairs;
     listed_rows += factor * other.listed_rows;
     tiles += factor * other.tiles;
@@ -58,6 +62,8 @@ class PanelTally {
         tally.listed_rows += static_cast<double>(entry.rows);
       } else {
         tally.dense_places += static_cast<double>(entry.span);
+        tally.dense_area += static_cast<double>(area);
+        if (entry.pairs < area) tally.masked_area += static_cast<double>(area);
       }
       tally.tiles += 1;
       tally.touched_rows += static_cast<double>(entry.rows);
@@ -116,7 +122,7 @@ Tally sample(const PlanData& plan, const TileCut& cut, bool lists) {
     double sampled_panels = 0;
     Tally tiles;
     for (std::int64_t index = 0; index < samples; ++index) {
-      const std::int64_t begin = panels * index / samples * cut.row_panel;
+      const std::int64_t begin = panels * (2 * index + 1) / (2 * samples) * cut.row_panel;
       const std::int64_t end = std::min({begin + cut.row_panel, begin + kRows, rows});
       const Tally tally = panel_tally.count({begin, end});
       sum.add(tally, 1);
@@ -164,8 +170,9 @@ class Estimate {
                              : panel <= 2 * fast_bytes                      ? cost_.middle_pair_flop_per_second
                                                                             : cost_.far_pair_flop_per_second;
     return held.dense_places * flop / cost_.dense_flop_per_second + held.listed_pairs * flop / pair_rate +
-           (held.dense_places + held.listed_pairs) * exponentials / cost_.exponential_per_second +
-           held.listed_rows * visits * cost_.seconds_per_row + held.tiles * visits / 2 * cost_.seconds_per_tile;
+           (held.dense_area + held.listed_pairs) * exponentials / cost_.exponential_per_second +
+           held.masked_area * cost_.seconds_per_masked_place + held.listed_rows * visits * cost_.seconds_per_row +
+           held.tiles * visits / 2 * cost_.seconds_per_tile;
   }
 
  private:

@@ -98,7 +98,9 @@ void cut_slices(PlanData& plan, std::int64_t most) {
   const std::int64_t tensors =
       2 * problem.batch * features *
       (problem.query_heads * plan.patterns.rows() + problem.key_value_heads * plan.patterns.columns());
-  const std::int64_t room = std::max(kCheapValues, tensors / 16);
+  // A value of a slot is set to 0, written, read and added, which takes as long as a quarter of a pair's products.
+  constexpr std::int64_t kPairsPerSlotValue = 8;
+  const std::int64_t room = std::min(std::max(kCheapValues, tensors / 16), plan.total_pairs / kPairsPerSlotValue);
   most = std::clamp<std::int64_t>(divide_up(kTasks, groups), 1, std::max<std::int64_t>(most, 1));
   std::map<std::vector<std::size_t>, std::int32_t> known;
   for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
