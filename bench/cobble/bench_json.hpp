@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "bench_case.hpp"
+#include "report.hpp"
+
+namespace cobble::program {
+
+/// One of the cases of the document of `cobble bench`.
+Json case_json(const CaseResult& result);
+
+}  // namespace cobble::program

@@ -1,0 +1,88 @@
+#include "machine_record.hpp"
+
+#include <fmt/core.h>
+#include <sys/utsname.h>
+#include <tbb/version.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "cobble/fast_memory.hpp"
+#include "commit.hpp"  // written by the build
+#include "machine.hpp"
+
+namespace cobble::program {
+namespace {
+
+/// What follows `name` and `separator` in the first line of a file that begins so; empty where there is none.
+std::string value_in_file(const char* path, const std::string& name, char separator) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t at = line.find(separator);
+    if (line.rfind(name, 0) != 0 || at == std::string::npos) continue;
+    const std::size_t begin = line.find_first_not_of(" \t\"", at + 1);
+    if (begin == std::string::npos) return {};
+    return line.substr(begin, line.find_last_not_of(" \t\"") + 1 - begin);
+  }
+  return {};
+}
+
+std::string first_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#elif defined(__GNUC__)
+  return "g++ " __VERSION__;
+#else
+  return "unknown";
+#endif
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+}  // namespace
+
+Json machine_record(const Yardstick& yardstick) {
+  utsname system{};
+  uname(&system);
+  Json caches = Json::array();
+  for (const CacheLevel& cache : cache_levels()) {
+    caches.push_back({{"level", cache.level},
+                      {"bytes", cache.bytes},
+                      {"shared_by", cache.shared_by},
+                      {"source", to_string(cache.source)}});
+  }
+  const auto memory = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  Json record = {{"cpu", text_or_null(value_in_file("/proc/cpuinfo", "model name", ':'))},
+                 {"cores", std::thread::hardware_concurrency()},
+                 {"caches", caches},
+                 {"fast_memory_bytes", default_fast_memory_bytes()},
+                 {"memory_bytes", memory},
+                 {"isa", instruction_set()},
+                 {"governor", text_or_null(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},
+                 {"os", text_or_null(value_in_file("/etc/os-release", "PRETTY_NAME", '='))},
+                 {"kernel", fmt::format("{} {}", system.sysname, system.release)},
+                 {"architecture", system.machine},
+                 {"compiler", compiler()},
+                 {"build_type", COBBLE_BUILD_TYPE},
+                 {"cobble", COBBLE_VERSION},
+                 {"commit", text_or_null(kCommit)},
+                 {"tbb", fmt::format("{}.{}", TBB_VERSION_MAJOR, TBB_VERSION_MINOR)}};
+  record["openblas"] = nullptr;
+  if (const OpenBlas* openblas = yardstick.openblas()) {
+    record["openblas"] = {{"version", openblas->version()}, {"core", openblas->core()}};
+  }
+  record["cleared_environment"] = yardstick.cleared_environment();
+  return record;
+}
+
+}  // namespace cobble::program
