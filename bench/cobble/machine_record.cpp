@@ -79,7 +79,9 @@ Json machine_record(const Yardstick& yardstick) {
                  {"tbb", fmt::format("{}.{}", TBB_VERSION_MAJOR, TBB_VERSION_MINOR)}};
   record["openblas"] = nullptr;
   if (const OpenBlas* openblas = yardstick.openblas()) {
-    record["openblas"] = {{"version", openblas->version()}, {"core", openblas->core()}};
+    record["openblas"] = {{"version", openblas->version()},
+                          {"core", openblas->core()},
+                          {"detected_core", yardstick.detected_openblas()->core()}};
   }
   record["cleared_environment"] = yardstick.cleared_environment();
   return record;

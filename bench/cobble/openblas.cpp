@@ -1,15 +1,28 @@
 #include "openblas.hpp"
 
 #include <dlfcn.h>
+#ifdef __linux__
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <initializer_list>
 #include <sstream>
+#include <type_traits>
+#include <utility>
 
 extern char** environ;
 
 namespace cobble::program {
 namespace {
+
+/// The name carries the version of the interface that is called here: 32-bit sizes.
+constexpr const char* kLibrary = "libopenblas.so.0";
 
 constexpr int kRowMajor = 101;
 constexpr int kNoTranspose = 111;
@@ -48,10 +61,52 @@ std::vector<std::string> clear_openblas_environment() {
   return names;
 }
 
+std::optional<std::string> better_openblas_core(const std::string& detected) {
+#if defined(__x86_64__)
+  const auto is_one_of = [&detected](std::initializer_list<const char*> cores) {
+    return std::find(cores.begin(), cores.end(), detected) != cores.end();
+  };
+  if (is_one_of({"SkylakeX", "Cooperlake", "Sapphirerapids", "SapphireRapids"})) return std::nullopt;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+      !is_one_of({"Zen"})) {
+    return "SkylakeX";
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !is_one_of({"Haswell", "Zen"})) {
+    return "Haswell";
+  }
+#endif
+  return std::nullopt;
+}
+
 std::unique_ptr<OpenBlas> OpenBlas::load() {
-  // The name carries the version of the interface that is called here: 32-bit sizes.
-  void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);  // stays: its threads run in it
-  if (library == nullptr) return nullptr;
+  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);  // stays: its threads run in it
+  return library == nullptr ? nullptr : from_library(library);
+}
+
+std::unique_ptr<OpenBlas> OpenBlas::load_again(const std::string& core) {
+#ifdef __linux__
+  void* const first = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  link_map* map = nullptr;
+  if (first == nullptr || dlinfo(first, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0) return nullptr;
+  // The loader takes a file for one that it has by its inode: a copy in memory is another one.
+  std::ifstream file(map->l_name, std::ios::binary);
+  const int copy = memfd_create("openblas", MFD_CLOEXEC);
+  if (copy < 0) return nullptr;
+  const std::string path = "/proc/self/fd/" + std::to_string(copy);
+  std::ofstream(path, std::ios::binary) << file.rdbuf();
+  setenv("OPENBLAS_CORETYPE", core.c_str(), 1);
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  unsetenv("OPENBLAS_CORETYPE");
+  close(copy);
+  std::unique_ptr<OpenBlas> result = library == nullptr ? nullptr : from_library(library);
+  return result && result->core() == core ? std::move(result) : nullptr;
+#else
+  static_cast<void>(core);
+  return nullptr;
+#endif
+}
+
+std::unique_ptr<OpenBlas> OpenBlas::from_library(void* library) {
   auto functions = std::make_unique<Functions>();
   const auto find = [library](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));

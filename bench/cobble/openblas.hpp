@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,18 @@ namespace cobble::program {
 /// Removes all variables OPENBLAS_* from the environment of this process and returns their names.
 std::vector<std::string> clear_openblas_environment();
 
+/// Kernels for the vectors that this processor has, where `detected` are for less: an OpenBLAS older than the processor
+/// does not know it and takes kernels from before AVX. None where `detected` will do.
+std::optional<std::string> better_openblas_core(const std::string& detected);
+
 class OpenBlas {
  public:
-  /// Null where it is not installed. Call clear_openblas_environment first: what the constructor has read stays.
+  /// OpenBLAS with the kernels that it chooses itself; null where it is not installed. Call clear_openblas_environment
+  /// first: what the constructor has read stays.
   static std::unique_ptr<OpenBlas> load();
+  /// Once more, with the kernels of `core` ("SkylakeX"): a second copy of the library, with threads of its own. Null
+  /// when it has no such kernels or there is no way to load it twice.
+  static std::unique_ptr<OpenBlas> load_again(const std::string& core);
 
   ~OpenBlas();
   OpenBlas(const OpenBlas&) = delete;
@@ -42,6 +51,7 @@ class OpenBlas {
 
  private:
   struct Functions;
+  static std::unique_ptr<OpenBlas> from_library(void* library);
   explicit OpenBlas(std::unique_ptr<Functions> functions);
   std::unique_ptr<Functions> functions_;
 };

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include "random.hpp"
 #include "statistics.hpp"
@@ -21,20 +22,37 @@ struct Yardstick::Matrices {
   AlignedBuffer<T> c{kGemmSize * kGemmSize};
 };
 
-Yardstick::Yardstick() : cleared_environment_(clear_openblas_environment()), openblas_(OpenBlas::load()) {}
+Yardstick::Yardstick() : cleared_environment_(clear_openblas_environment()), openblas_(OpenBlas::load()) {
+  if (!openblas_) return;
+  const std::optional<std::string> core = better_openblas_core(openblas_->core());
+  std::unique_ptr<OpenBlas> better = core ? OpenBlas::load_again(*core) : nullptr;
+  if (!better) return;
+  detected_ = std::move(openblas_);
+  openblas_ = std::move(better);
+}
 Yardstick::~Yardstick() = default;
 
 std::vector<double> Yardstick::gemm_gflops(const std::string& dtype, int threads, int count) {
   if (!openblas_) return {};
-  return dtype == "f64" ? rates(double_matrices_, threads, count) : rates(float_matrices_, threads, count);
+  return dtype == "f64" ? rates(*openblas_, double_matrices_, threads, count)
+                        : rates(*openblas_, float_matrices_, threads, count);
+}
+
+std::optional<double> Yardstick::detected_gemm_gflops(const std::string& dtype, int threads) {
+  constexpr int kProducts = 3;
+  const OpenBlas* openblas = detected_openblas();
+  if (openblas == nullptr) return std::nullopt;
+  return median(dtype == "f64" ? rates(*openblas, double_matrices_, threads, kProducts)
+                               : rates(*openblas, float_matrices_, threads, kProducts));
 }
 
 template <class T>
-std::vector<double> Yardstick::rates(std::unique_ptr<Matrices<T>>& matrices, int threads, int count) {
-  openblas_->set_threads(threads);
+std::vector<double> Yardstick::rates(const OpenBlas& openblas, std::unique_ptr<Matrices<T>>& matrices, int threads,
+                                     int count) {
+  openblas.set_threads(threads);
   const auto product = [&] {
-    openblas_->multiply({false, false, kGemmSize, kGemmSize, kGemmSize}, T{1}, matrices->a.data(), matrices->b.data(),
-                        T{0}, matrices->c.data());
+    openblas.multiply({false, false, kGemmSize, kGemmSize, kGemmSize}, T{1}, matrices->a.data(), matrices->b.data(),
+                      T{0}, matrices->c.data());
   };
   if (!matrices) {
     matrices = std::make_unique<Matrices<T>>();
