@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,7 +16,9 @@
 #include <vector>
 
 #include "bench_case.hpp"
+#include "bench_charts.hpp"
 #include "bench_json.hpp"
+#include "bench_page.hpp"
 #include "bench_suites.hpp"
 #include "commands.hpp"
 #include "machine_record.hpp"
@@ -40,6 +44,9 @@ struct BenchArguments {
   bool no_check = false;
   bool json = false;
   std::string json_file;
+  std::string html_file;
+  std::string plots_folder;
+  std::string from_file;
 };
 
 std::vector<BenchCase> cases_of(const BenchArguments& arguments) {
@@ -110,24 +117,50 @@ void print_case(const CaseResult& result) {
   std::fflush(stdout);
 }
 
-void bench(const BenchArguments& arguments) {
+Json read_document(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read \"" + path + "\"");
+  try {
+    return Json::parse(file);
+  } catch (const Json::exception& error) {
+    throw std::runtime_error(path + ": " + error.what());
+  }
+}
+
+void write_outputs(const BenchArguments& arguments, const Json& document) {
+  if (!arguments.json_file.empty()) write_file(arguments.json_file, document.dump(2) + "\n");
+  if (!arguments.html_file.empty()) write_file(arguments.html_file, bench_page_html(document));
+  if (arguments.plots_folder.empty()) return;
+  for (const BenchChart& chart : bench_charts(document)) {
+    write_file((std::filesystem::path(arguments.plots_folder) / (chart.id + ".svg")).string(), chart.svg);
+  }
+}
+
+Json measure_document(const BenchArguments& arguments) {
   const std::vector<BenchCase> cases = cases_of(arguments);
   Bench bench(options_of(arguments));
   Json document;
   document["suite"] = arguments.patterns.empty() ? (arguments.suite.empty() ? "quick" : arguments.suite) : "patterns";
   document["machine"] = machine_record(bench.yardstick());
+  document["roofs"] = Json::array();
   document["cases"] = Json::array();
-  const bool for_people = !arguments.json;
-  if (for_people) print_heading();
+  if (!arguments.json) print_heading();
   for (const BenchCase& measured : cases) {
     for (const int threads : threads_of(arguments)) {
       const CaseResult result = bench.run(measured, threads);
       document["cases"].push_back(case_json(result));
-      if (for_people) print_case(result);
+      if (!arguments.json) print_case(result);
       // A long run that is broken off leaves what it has.
       if (!arguments.json_file.empty()) write_file(arguments.json_file, document.dump(2) + "\n");
     }
   }
+  document["roofs"] = roofs_json(bench.roofs());
+  return document;
+}
+
+void bench(const BenchArguments& arguments) {
+  const Json document = arguments.from_file.empty() ? measure_document(arguments) : read_document(arguments.from_file);
+  write_outputs(arguments, document);
   if (arguments.json) print_json(document);
 }
 
@@ -187,6 +220,14 @@ void add_bench_command(CLI::App& program) {
             return is_json ? "" : "\"" + file + "\" does not end in .json";
           },
           "", "JSON file"));
+  command.add_option("--html", arguments->html_file, "Write a page with plots and a table of all cases")
+      ->type_name("FILE");
+  command.add_option("--plots", arguments->plots_folder, "Write the page's plots into this folder, as SVG")
+      ->check(CLI::ExistingDirectory);
+  command.add_option("--from", arguments->from_file, "Measure nothing; take what --json wrote before")
+      ->type_name("FILE")
+      ->excludes("PATTERN")
+      ->excludes("--suite");
   command.callback([arguments] { bench(*arguments); });
 }
 

@@ -29,6 +29,14 @@ double useful_flop(const Plan& plan, std::int64_t width) {
   return 2 * static_cast<double>(plan.total_pairs()) * static_cast<double>(width);
 }
 
+template <class Work>
+auto on_threads(int threads, const Work& work) {
+  // More threads than cores are possible only when the global limit is raised as well.
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+  tbb::task_arena arena(threads);
+  return arena.execute(work);
+}
+
 std::string without_blanks(std::string text) {
   std::erase(text, ' ');
   return text;
@@ -50,12 +58,22 @@ std::optional<double> CaseResult::regret() const {
 Bench::Bench(BenchOptions options) : options_(std::move(options)) {}
 
 CaseResult Bench::run(const BenchCase& measured, int threads) {
-  // More threads than cores are possible only when the global limit is raised as well.
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
-  tbb::task_arena arena(threads);
-  return arena.execute([&] {
+  return on_threads(threads, [&] {
     return measured.dtype == "f64" ? run_typed<double>(measured, threads) : run_typed<float>(measured, threads);
   });
+}
+
+std::vector<Roof> Bench::roofs() {
+  std::vector<Roof> roofs;
+  std::map<int, double> copies;
+  for (const auto& [key, gflops] : gemm_gflops_) {
+    const auto& [dtype, threads] = key;
+    if (!copies.contains(threads)) copies[threads] = on_threads(threads, copy_bytes_per_second);
+    Roof roof{dtype, threads, std::nullopt, yardstick_.detected_gemm_gflops(dtype, threads), copies[threads]};
+    if (!gflops.empty()) roof.gemm_gflops = median(gflops);
+    roofs.push_back(roof);
+  }
+  return roofs;
 }
 
 template <class T>
@@ -105,6 +123,8 @@ CaseResult Bench::run_typed(const BenchCase& measured, int threads) {
   more_gemm();
   result.plan_ms = median(measure({options_.seconds / 4}, [&] { passes.make_plan(); }));
   if (!gemm.empty()) result.gemm_gflops = median(gemm);
+  std::vector<double>& of_run = gemm_gflops_[{measured.dtype, threads}];
+  of_run.insert(of_run.end(), gemm.begin(), gemm.end());
   result.gemm_mad_gflops = median_absolute_deviation(gemm);
 
   const Problem& problem = plan.problem();

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench_suites.hpp"
@@ -64,6 +65,15 @@ struct CaseResult {
   std::optional<double> regret() const;
 };
 
+/// What times are held against.
+struct Roof {
+  std::string dtype;
+  int threads = 1;
+  std::optional<double> gemm_gflops;           ///< the median of all products of the run; none without OpenBLAS
+  std::optional<double> detected_gemm_gflops;  ///< with the kernels that OpenBLAS takes by itself
+  double copy_bytes_per_second = 0;            ///< read and written
+};
+
 class Bench {
  public:
   explicit Bench(BenchOptions options);
@@ -71,6 +81,8 @@ class Bench {
   /// Runs on an arena of its own with `threads` threads. Throws what patterns, plans and passes throw.
   CaseResult run(const BenchCase& measured, int threads);
   const Yardstick& yardstick() const noexcept { return yardstick_; }
+  /// What the machine did best in the cases so far, for each type and number of threads.
+  std::vector<Roof> roofs();
 
  private:
   template <class T>
@@ -80,7 +92,8 @@ class Bench {
 
   BenchOptions options_;
   Yardstick yardstick_;
-  std::map<std::string, double> dense_ms_;  ///< of one head
+  std::map<std::pair<std::string, int>, std::vector<double>> gemm_gflops_;  ///< by type and threads
+  std::map<std::string, double> dense_ms_;                                  ///< of one head
 };
 
 }  // namespace cobble::program

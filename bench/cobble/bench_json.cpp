@@ -78,4 +78,16 @@ Json case_json(const CaseResult& result) {
   return json;
 }
 
+Json roofs_json(const std::vector<Roof>& roofs) {
+  Json json = Json::array();
+  for (const Roof& roof : roofs) {
+    json.push_back({{"dtype", roof.dtype},
+                    {"threads", roof.threads},
+                    {"gemm_gflops", number_or_null(roof.gemm_gflops)},
+                    {"detected_gemm_gflops", number_or_null(roof.detected_gemm_gflops)},
+                    {"copy_gb_per_second", roof.copy_bytes_per_second / 1e9}});
+  }
+  return json;
+}
+
 }  // namespace cobble::program

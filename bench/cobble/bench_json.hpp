@@ -9,5 +9,6 @@ namespace cobble::program {
 
 /// One of the cases of the document of `cobble bench`.
 Json case_json(const CaseResult& result);
+Json roofs_json(const std::vector<Roof>& roofs);
 
 }  // namespace cobble::program

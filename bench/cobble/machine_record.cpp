@@ -13,6 +13,7 @@
 #include "cobble/fast_memory.hpp"
 #include "commit.hpp"  // written by the build
 #include "machine.hpp"
+#include "statistics.hpp"
 
 namespace cobble::program {
 namespace {
@@ -47,6 +48,27 @@ std::string compiler() {
 #endif
 }
 
+/// By a chain of instructions of one cycle each, each waiting for the one before: what the core runs at under load.
+double measured_ghz() {
+#if defined(__x86_64__) || defined(__aarch64__)
+  constexpr int kSteps = 20'000'000;
+  constexpr int kUnrolled = 8;
+  std::uint64_t value = 1;
+  std::uint64_t other = 3;
+  const auto chain = [&] {
+    for (int step = 0; step < kSteps; step += kUnrolled) {
+      for (int i = 0; i < kUnrolled; ++i) {
+        value ^= other;
+        asm volatile("" : "+r"(value), "+r"(other));
+      }
+    }
+  };
+  return kSteps / (median(measure({0.05}, chain)) * 1e6);
+#else
+  return 0;
+#endif
+}
+
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 }  // namespace
@@ -64,6 +86,7 @@ Json machine_record(const Yardstick& yardstick) {
   const auto memory = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   Json record = {{"cpu", text_or_null(value_in_file("/proc/cpuinfo", "model name", ':'))},
                  {"cores", std::thread::hardware_concurrency()},
+                 {"measured_ghz", measured_ghz()},
                  {"caches", caches},
                  {"fast_memory_bytes", default_fast_memory_bytes()},
                  {"memory_bytes", memory},
