@@ -41,6 +41,7 @@ struct BenchArguments {
   std::optional<double> seconds;
   std::uint64_t seed = 0;
   bool regret = false;
+  bool peers = false;
   bool no_check = false;
   bool json = false;
   std::string json_file;
@@ -75,9 +76,11 @@ std::vector<BenchCase> cases_of(const BenchArguments& arguments) {
 
 /// One, and doubled up to all, for the suite of everything; all for others.
 std::vector<int> threads_of(const BenchArguments& arguments) {
-  if (!arguments.threads.empty()) return arguments.threads;
+  std::vector<int> threads = arguments.threads;
+  std::sort(threads.begin(), threads.end());
+  threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+  if (!threads.empty()) return threads;
   const int all = tbb::this_task_arena::max_concurrency();
-  std::vector<int> threads;
   if (arguments.suite == "all") {
     for (int count = 1; count < all; count *= 2) threads.push_back(count);
   }
@@ -90,6 +93,7 @@ BenchOptions options_of(const BenchArguments& arguments) {
   options.seconds = arguments.seconds.value_or(arguments.suite == "quick" || arguments.suite.empty() ? 0.5 : 1.5);
   options.check = !arguments.no_check;
   options.regret = arguments.regret || arguments.suite == "all";
+  options.peers = arguments.peers;
   options.seed = arguments.seed;
   return options;
 }
@@ -139,6 +143,9 @@ void write_outputs(const BenchArguments& arguments, const Json& document) {
 Json measure_document(const BenchArguments& arguments) {
   const std::vector<BenchCase> cases = cases_of(arguments);
   Bench bench(options_of(arguments));
+  for (const AbsentPeer& peer : bench.absent_peers()) {
+    fmt::print(stderr, "cobble: {} is absent: {}\n", peer.name, peer.reason);
+  }
   Json document;
   document["suite"] = arguments.patterns.empty() ? (arguments.suite.empty() ? "quick" : arguments.suite) : "patterns";
   document["machine"] = machine_record(bench.yardstick());
@@ -203,6 +210,8 @@ void add_bench_command(CLI::App& program) {
   command.add_option("--seed", arguments->seed, "Seed of everything random")->capture_default_str();
   command.add_flag("--regret", arguments->regret,
                    "Measure the planner's other candidates too (the suite all always does)");
+  command.add_flag("--peers", arguments->peers,
+                   "Measure other implementations too, those that are installed (see bench/peers)");
   command.add_flag("--no-check", arguments->no_check, "Leave out the comparison with the reference in double");
   command
       .add_option_function<std::string>(

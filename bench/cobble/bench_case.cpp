@@ -55,7 +55,9 @@ std::optional<double> CaseResult::regret() const {
   return chosen->total_ms() / best->total_ms();
 }
 
-Bench::Bench(BenchOptions options) : options_(std::move(options)) {}
+Bench::Bench(BenchOptions options) : options_(options) {
+  if (options_.peers) peers_ = find_peers(yardstick_);
+}
 
 CaseResult Bench::run(const BenchCase& measured, int threads) {
   return on_threads(threads, [&] {
@@ -157,6 +159,10 @@ CaseResult Bench::run_typed(const BenchCase& measured, int threads) {
                                 : dense_milliseconds<T>(measured, dense_rows, dense_columns, threads) * area /
                                       (static_cast<double>(dense_rows) * static_cast<double>(dense_columns));
     result.dense_speedup = dense_ms / result.total_ms();
+  }
+  for (const Peer& peer : peers_.present) {
+    std::optional<PeerResult> of_peer = run_peer(peer, yardstick_, passes, threads, options_.seconds);
+    if (of_peer) result.peers.push_back(std::move(*of_peer));
   }
   if (options_.regret) result.candidates = measure_candidates(passes, options_.seconds);
   return result;

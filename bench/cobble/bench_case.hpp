@@ -22,7 +22,7 @@ struct BenchOptions {
   double seconds = 1;  ///< for each pass of each case
   bool check = true;
   bool regret = false;
-  std::vector<Peer> peers;  ///< those that are there
+  bool peers = false;  ///< measure other implementations, where they are installed
   std::uint64_t seed = 0;
 };
 
@@ -81,7 +81,9 @@ class Bench {
   /// Runs on an arena of its own with `threads` threads. Throws what patterns, plans and passes throw.
   CaseResult run(const BenchCase& measured, int threads);
   const Yardstick& yardstick() const noexcept { return yardstick_; }
-  /// What the machine did best in the cases so far, for each type and number of threads.
+  /// Those that peers asks for and that are not installed.
+  const std::vector<AbsentPeer>& absent_peers() const noexcept { return peers_.absent; }
+  /// What the machine did in the cases so far, for each type and number of threads.
   std::vector<Roof> roofs();
 
  private:
@@ -92,6 +94,7 @@ class Bench {
 
   BenchOptions options_;
   Yardstick yardstick_;
+  Peers peers_;
   std::map<std::pair<std::string, int>, std::vector<double>> gemm_gflops_;  ///< by type and threads
   std::map<std::string, double> dense_ms_;                                  ///< of one head
 };

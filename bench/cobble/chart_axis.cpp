@@ -14,6 +14,7 @@ Axis::Axis(AxisScale scale, const std::vector<double>& values, double room_befor
   double most = -least;
   for (const double value : values) {
     if (!holds(value)) continue;
+    whole_ = whole_ && value == std::round(value);
     least = std::min(least, transform(value));
     most = std::max(most, transform(value));
   }
@@ -100,6 +101,7 @@ std::vector<AxisTick> Axis::even_steps() const {
     step = factor * magnitude;
     if ((end_ - begin_) / step <= kMostSteps) break;
   }
+  if (whole_) step = std::max(step, 1.0);
   std::vector<AxisTick> ticks;
   for (double number = std::ceil(begin_ / step); number * step <= end_ * (1 + 1e-12); ++number) {
     ticks.push_back({share_of(number * step), fmt::format("{:g}", number * step), "", true});

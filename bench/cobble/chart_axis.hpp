@@ -48,6 +48,7 @@ class Axis {
   AxisScale scale_;
   double begin_ = 0;  ///< exponents where the scale is logarithmic
   double end_ = 1;
+  bool whole_ = true;  ///< all values are
 };
 
 }  // namespace cobble::program

@@ -52,15 +52,22 @@ std::string compiler() {
 double measured_ghz() {
 #if defined(__x86_64__) || defined(__aarch64__)
   constexpr int kSteps = 20'000'000;
-  constexpr int kUnrolled = 8;
   std::uint64_t value = 1;
   std::uint64_t other = 3;
+  const auto step = [&] {
+    value ^= other;
+    asm volatile("" : "+r"(value), "+r"(other));
+  };
   const auto chain = [&] {
-    for (int step = 0; step < kSteps; step += kUnrolled) {
-      for (int i = 0; i < kUnrolled; ++i) {
-        value ^= other;
-        asm volatile("" : "+r"(value), "+r"(other));
-      }
+    for (int i = 0; i < kSteps; i += 8) {
+      step();
+      step();
+      step();
+      step();
+      step();
+      step();
+      step();
+      step();
     }
   };
   return kSteps / (median(measure({0.05}, chain)) * 1e6);
