@@ -106,16 +106,15 @@ class DenseAttention {
   }
 
   void softmax(T* scores, const std::uint8_t* mask) const {
-    constexpr T kMasked = -std::numeric_limits<T>::infinity();
-    for (std::int64_t j = 0; j < columns_; ++j) scores[j] = mask[j] != 0 ? scores[j] : kMasked;
     Map row(scores, columns_);
-    const T largest = columns_ == 0 ? kMasked : row.maxCoeff();
-    if (largest == kMasked) {
-      row.setZero();
-      return;
-    }
-    row = (row - largest).exp();
-    row *= 1 / row.sum();
+    T largest = std::numeric_limits<T>::lowest();
+    for (std::int64_t j = 0; j < columns_; ++j) largest = std::max(largest, mask[j] != 0 ? scores[j] : largest);
+    // Masked ones become 1 and then 0: Eigen's exp makes a denormal number of -infinity, and is slow about it.
+    for (std::int64_t j = 0; j < columns_; ++j) scores[j] = mask[j] != 0 ? scores[j] - largest : T{0};
+    row = row.exp();
+    for (std::int64_t j = 0; j < columns_; ++j) scores[j] = mask[j] != 0 ? scores[j] : T{0};
+    const T sum = row.sum();
+    if (sum > 0) row *= 1 / sum;  // a row without pairs stays 0
   }
 
   const OpenBlas& openblas_;
