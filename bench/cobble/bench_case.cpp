@@ -37,6 +37,8 @@ auto on_threads(int threads, const Work& work) {
   return arena.execute(work);
 }
 
+int products_at_a_time(const BenchOptions& options) { return options.seconds < 0.5 ? 1 : 2; }
+
 std::string without_blanks(std::string text) {
   std::erase(text, ' ');
   return text;
@@ -71,7 +73,8 @@ std::vector<Roof> Bench::roofs() {
   for (const auto& [key, gflops] : gemm_gflops_) {
     const auto& [dtype, threads] = key;
     if (!copies.contains(threads)) copies[threads] = on_threads(threads, copy_bytes_per_second);
-    Roof roof{dtype, threads, std::nullopt, yardstick_.detected_gemm_gflops(dtype, threads), copies[threads]};
+    Roof roof{dtype, threads, std::nullopt,
+              yardstick_.detected_gemm_gflops(dtype, threads, products_at_a_time(options_)), copies[threads]};
     if (!gflops.empty()) roof.gemm_gflops = median(gflops);
     roofs.push_back(roof);
   }
@@ -107,7 +110,7 @@ CaseResult Bench::run_typed(const BenchCase& measured, int threads) {
   result.columns = pattern.columns();
   const Repetition repetition{options_.seconds};
   // Products before, between and after the passes, so that what slows the machine down slows both.
-  const int products = options_.seconds < 0.5 ? 1 : 2;
+  const int products = products_at_a_time(options_);
   std::vector<double> gemm = yardstick_.gemm_gflops(measured.dtype, threads, products);
   const auto more_gemm = [&] {
     const std::vector<double> more = yardstick_.gemm_gflops(measured.dtype, threads, products);

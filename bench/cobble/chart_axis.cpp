@@ -76,18 +76,16 @@ std::vector<AxisTick> Axis::decades() const {
   const bool powers = scale_ == AxisScale::powers_of_10;
   std::vector<AxisTick> ticks;
   for (int decade = static_cast<int>(std::floor(begin_)); decade <= end_; ++decade) {
+    const double power = std::pow(10, decade);
+    if (inside(decade)) {
+      ticks.push_back(
+          {share_of(decade), powers ? "10" : fmt::format("{:g}", power), powers ? std::to_string(decade) : "", true});
+    }
     for (int digit = 2; digit <= 9; ++digit) {
       const double exponent = decade + std::log10(digit);
       if (!inside(exponent)) continue;
       const bool labelled = !powers && (digit == 2 || digit == 5) && end_ - begin_ < kManyDecades;
-      ticks.push_back(
-          {share_of(exponent), labelled ? fmt::format("{:g}", digit * std::pow(10, decade)) : "", "", false});
-    }
-    if (decade < begin_) continue;
-    if (powers) {
-      ticks.push_back({share_of(decade), "10", std::to_string(decade), true});
-    } else {
-      ticks.push_back({share_of(decade), fmt::format("{:g}", std::pow(10, decade)), "", true});
+      ticks.push_back({share_of(exponent), labelled ? fmt::format("{:g}", digit * power) : "", "", false});
     }
   }
   return ticks;

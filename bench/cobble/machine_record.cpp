@@ -50,26 +50,25 @@ std::string compiler() {
 #endif
 }
 
-/// By a chain of instructions of one cycle each, each waiting for the one before: what the core runs at under load.
+#if defined(__x86_64__)
+#define COBBLE_ONE_CYCLE "xorq %1, %0\n\t"
+#elif defined(__aarch64__)
+#define COBBLE_ONE_CYCLE "eor %0, %0, %1\n\t"
+#endif
+
+/// What the core runs at under load, by a chain of instructions of one cycle each, each waiting for the one before; 0
+/// where there is no such chain.
 double measured_ghz() {
-#if defined(__x86_64__) || defined(__aarch64__)
+#ifdef COBBLE_ONE_CYCLE
   constexpr int kSteps = 400'000;  // short, to fit between interruptions
-  std::uint64_t value = 1;
-  std::uint64_t other = 3;
-  const auto step = [&] {
-    value ^= other;
-    asm volatile("" : "+r"(value), "+r"(other));
-  };
-  const auto chain = [&] {
-    for (int i = 0; i < kSteps; i += 8) {
-      step();
-      step();
-      step();
-      step();
-      step();
-      step();
-      step();
-      step();
+  const auto chain = [] {
+    std::uint64_t value = 1;
+    const std::uint64_t other = 3;
+    for (int step = 0; step < kSteps; step += 8) {
+      asm volatile(COBBLE_ONE_CYCLE COBBLE_ONE_CYCLE COBBLE_ONE_CYCLE COBBLE_ONE_CYCLE COBBLE_ONE_CYCLE COBBLE_ONE_CYCLE
+                       COBBLE_ONE_CYCLE COBBLE_ONE_CYCLE
+                   : "+r"(value)
+                   : "r"(other));
     }
   };
   const std::vector<double> times = measure({0.05, 100, 500}, chain);
@@ -77,6 +76,15 @@ double measured_ghz() {
 #else
   return 0;
 #endif
+}
+
+/// Of the processor's widest vectors with floating-point arithmetic, whatever the kernels use.
+int vector_bits() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return 512;
+  if (__builtin_cpu_supports("avx")) return 256;
+#endif
+  return 128;
 }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
@@ -97,6 +105,7 @@ Json machine_record(const Yardstick& yardstick) {
   Json record = {{"cpu", text_or_null(value_in_file("/proc/cpuinfo", "model name", ':'))},
                  {"cores", std::thread::hardware_concurrency()},
                  {"measured_ghz", measured_ghz()},
+                 {"vector_bits", vector_bits()},
                  {"caches", caches},
                  {"fast_memory_bytes", default_fast_memory_bytes()},
                  {"memory_bytes", memory},

@@ -38,12 +38,11 @@ std::vector<double> Yardstick::gemm_gflops(const std::string& dtype, int threads
                         : rates(*openblas_, float_matrices_, threads, count);
 }
 
-std::optional<double> Yardstick::detected_gemm_gflops(const std::string& dtype, int threads) {
-  constexpr int kProducts = 3;
+std::optional<double> Yardstick::detected_gemm_gflops(const std::string& dtype, int threads, int count) {
   const OpenBlas* openblas = detected_openblas();
   if (openblas == nullptr) return std::nullopt;
-  return median(dtype == "f64" ? rates(*openblas, double_matrices_, threads, kProducts)
-                               : rates(*openblas, float_matrices_, threads, kProducts));
+  return median(dtype == "f64" ? rates(*openblas, double_matrices_, threads, count)
+                               : rates(*openblas, float_matrices_, threads, count));
 }
 
 template <class T>

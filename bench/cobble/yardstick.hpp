@@ -31,8 +31,8 @@ class Yardstick {
   /// float; nothing without OpenBLAS. Waits until OpenBLAS's threads are asleep, so that they do not disturb what is
   /// measured next.
   std::vector<double> gemm_gflops(const std::string& dtype, int threads, int count);
-  /// The rate of such a product with the kernels that OpenBLAS chooses itself.
-  std::optional<double> detected_gemm_gflops(const std::string& dtype, int threads);
+  /// The rate of such products, `count` of them, with the kernels that OpenBLAS chooses itself.
+  std::optional<double> detected_gemm_gflops(const std::string& dtype, int threads, int count);
 
  private:
   template <class T>

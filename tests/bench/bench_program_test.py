@@ -149,8 +149,7 @@ class BenchTest(unittest.TestCase):
             xml.etree.ElementTree.parse(plot)
 
     def test_peers_agree_or_are_named_as_absent(self):
-        document, errors = self.json_of("random(150,9)", "window(200,30,5)", "--heads", 2, "--head-dim", 24, "--peers",
-                                        "--dtype", "f32,f64")
+        document, errors = self.json_of("random(150,9)", "--heads", 2, "--head-dim", 24, "--peers", "--dtype", "f32,f64")
         for line in errors.splitlines():
             self.assertRegex(line, r"^cobble: .* is absent: .")
         found = set()
