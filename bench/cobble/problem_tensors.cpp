@@ -126,7 +126,7 @@ ProblemTensors<T> make_problem_tensors(const Pattern& pattern, const ProblemArgu
   auto grad_output = read_tensor_file<T>("--grad-output", arguments.grad_output_file, false);
   require_tokens(grad_output, pattern.rows(), "rows");
   settle(grad_output, batch, heads, &value_dim);
-  auto grad_lse = read_tensor_file<T>("--grad-lse", arguments.grad_lse_file, true);
+  auto grad_lse = read_tensor_file<ComputeType<T>>("--grad-lse", arguments.grad_lse_file, true);
   require_tokens(grad_lse, pattern.rows(), "rows");
   settle(grad_lse, batch, heads, nullptr);
 
@@ -138,10 +138,7 @@ ProblemTensors<T> make_problem_tensors(const Pattern& pattern, const ProblemArgu
   problem.head_dim = head_dim.or_default(64);
   problem.value_dim = value_dim.or_default(problem.head_dim);
 
-  std::size_t largest_axes = 0;
-  for (const auto* file : {&query, &key, &value, &grad_output, &grad_lse})
-    largest_axes = std::max(largest_axes, file->axes);
-  tensors.matrices = largest_axes == 2;
+  tensors.matrices = std::max({query.axes, key.axes, value.axes, grad_output.axes, grad_lse.axes}) == 2;
 
   const TensorShape output_shape{problem.batch, problem.query_heads, pattern.rows(), problem.value_dim};
   tensors.query = take_or_fill(std::move(query), {problem.batch, problem.query_heads, pattern.rows(), problem.head_dim},
@@ -158,5 +155,7 @@ ProblemTensors<T> make_problem_tensors(const Pattern& pattern, const ProblemArgu
 
 template ProblemTensors<float> make_problem_tensors(const Pattern&, const ProblemArguments&);
 template ProblemTensors<double> make_problem_tensors(const Pattern&, const ProblemArguments&);
+template ProblemTensors<bfloat16> make_problem_tensors(const Pattern&, const ProblemArguments&);
+template ProblemTensors<float16> make_problem_tensors(const Pattern&, const ProblemArguments&);
 
 }  // namespace cobble::program

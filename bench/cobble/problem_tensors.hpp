@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cobble/aligned_buffer.hpp"
+#include "cobble/half.hpp"
 #include "cobble/pattern.hpp"
 #include "cobble/plan.hpp"
 #include "cobble/tensor.hpp"
@@ -48,7 +49,7 @@ struct ProblemTensors {
   OwnedTensor<T> key;
   OwnedTensor<T> value;
   OwnedTensor<T> grad_output;
-  OwnedTensor<T> grad_lse;  ///< empty unless its file is given
+  OwnedTensor<ComputeType<T>> grad_lse;  ///< empty unless its file is given
   /// Every file given has one matrix, tokens x features, and no axes for batch and heads.
   bool matrices = false;
 };

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "cobble/half.hpp"
+
 namespace cobble::program {
 namespace {
 
@@ -41,6 +43,8 @@ void fill_random(std::span<T> values, std::uint64_t seed, std::uint64_t stream) 
 
 template void fill_random(std::span<float>, std::uint64_t, std::uint64_t);
 template void fill_random(std::span<double>, std::uint64_t, std::uint64_t);
+template void fill_random(std::span<bfloat16>, std::uint64_t, std::uint64_t);
+template void fill_random(std::span<float16>, std::uint64_t, std::uint64_t);
 
 std::vector<std::int64_t> sample_tokens(std::int64_t n, std::int64_t count, std::uint64_t seed) {
   if (count >= n) {

@@ -8,7 +8,8 @@ namespace cobble::program {
 
 /// Fills with pseudo-random numbers of mean 0 and variance 1, close to normal (each the sum of four uniform ones, so
 /// none beyond 3.5). An element depends on `seed`, `stream` and its index only: the same numbers on every platform,
-/// for any number of threads. T is float or double.
+/// for any number of threads. T is float, double,
+/// bfloat16 or float16, which hold the same numbers rounded.
 template <class T>
 void fill_random(std::span<T> values, std::uint64_t seed, std::uint64_t stream);
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cobble/half.hpp"
 #include "cobble/plan.hpp"
 #include "cobble/tensor.hpp"
 #include "cobble/workspace.hpp"
@@ -24,15 +25,17 @@ namespace cobble {
 /// Where forward writes, or what backward reads (T const): no ownership.
 template <class T>
 struct AttentionView {
+  using Lse = std::conditional_t<std::is_const_v<T>, const ComputeType<T>, ComputeType<T>>;
+
   TensorView<T> output;  ///< batch x H_q x n_q x d_v
-  TensorView<T> lse;     ///< batch x H_q x n_q x 1, natural logarithm
+  TensorView<Lse> lse;   ///< batch x H_q x n_q x 1, natural logarithm
 };
 
 /// The result of forward.
 template <class T>
 struct Attention {
-  Tensor<T> output;  ///< batch x H_q x n_q x d_v
-  Tensor<T> lse;     ///< batch x H_q x n_q x 1, natural logarithm
+  Tensor<T> output;            ///< batch x H_q x n_q x d_v
+  Tensor<ComputeType<T>> lse;  ///< batch x H_q x n_q x 1, natural logarithm
 
   AttentionView<T> view() { return {output.view(), lse.view()}; }
   AttentionView<const T> view() const { return {output.view(), lse.view()}; }
@@ -60,7 +63,7 @@ struct Gradients {
 /// Further inputs of backward.
 template <class T>
 struct BackwardOptions {
-  TensorView<const T> grad_lse = {};  ///< batch x H_q x n_q x 1: the gradient of lse; no data: zero
+  TensorView<const ComputeType<T>> grad_lse = {};  ///< batch x H_q x n_q x 1: the gradient of lse; no data: zero
 };
 
 /// query: batch x H_q x n_q x d; key: batch x H_kv x n_k x d; value: batch x H_kv x n_k x d_v; any strides.

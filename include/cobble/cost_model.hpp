@@ -1,19 +1,29 @@
 #pragma once
 
-// What arithmetic and traffic cost on a machine, as far as choosing between schedules needs to know.
+#include <cstdint>
+
+// What arithmetic and traffic cost on a machine, as far as choosing between candidate plans needs to know.
 
 namespace cobble {
 
-/// Rates of one thread. The defaults are rounded medians of processor time with the kernels of lib/kernels in single
-/// precision (products of 64 x 64 x 64, pairs of 64 features at random places of 4 MiB, copies of 256 MiB in pieces of
-/// 256 KiB, tiles of one or two pairs), on one core of a server processor of 2.1 GHz with 2 MiB of L2, built for the
-/// baseline instruction set. Only their ratios matter for a choice.
+/// Rates of one thread. Only their ratios matter for a choice. The defaults are rounded medians in single precision
+/// with 64 features, AVX-512 kernels, on one core of a server processor with 48 KiB of L1 and 2 MiB of L2.
 struct CostModel {
-  double dense_flop_per_second = 1.7e10;  ///< products of whole tiles
-  double pair_flop_per_second = 3.2e9;    ///< products pair by pair
-  double exponential_per_second = 1.3e8;
-  double bytes_per_second = 8.4e9;  ///< between fast and slow memory
-  double seconds_per_tile = 4e-6;   ///< of finding out what a tile holds, and of calling kernels
+  double dense_flop_per_second = 1.4e11;        ///< products of whole tiles
+  double near_pair_flop_per_second = 6e10;      ///< products pair by pair, a panel of keys in L1
+  double middle_pair_flop_per_second = 3.8e10;  ///< in L2
+  double far_pair_flop_per_second = 1.4e10;     ///< beyond
+  double exponential_per_second = 3.5e9;
+  double bytes_per_second = 3e10;      ///< between fast and slow memory, beside arithmetic
+  double seconds_per_row = 4.5e-8;     ///< of a row in a list of pairs, each time a product comes to it
+  double seconds_per_tile = 6e-7;      ///< of finding out what a tile holds, and of calling kernels
+  std::int64_t near_bytes = 40 << 10;  ///< how large a panel of keys may be to be near
+
+  bool operator==(const CostModel&) const = default;
 };
+
+/// Measures the rates of this machine with the kernels in use, for elements of 4 or 8 bytes and `features` features a
+/// token. Takes a few tenths of a second on the calling thread. Throws Error{invalid_argument}.
+CostModel measure_cost_model(std::int64_t element_bytes = 4, std::int64_t features = 64);
 
 }  // namespace cobble

@@ -11,6 +11,7 @@
 
 #include "cobble/coo.hpp"
 #include "cobble/csr.hpp"
+#include "cobble/half.hpp"
 #include "cobble/pattern.hpp"
 #include "cobble/tensor.hpp"
 
@@ -80,19 +81,20 @@ struct NumpyArray {
   std::vector<std::int64_t> shape;
   AlignedBuffer<T> values;
 };
-/// T is float or double. Values that T cannot hold are rounded.
+/// T is float, double, float16 or bfloat16. Values that T cannot hold are rounded, once.
 template <class T>
 NumpyArray<T> read_npy(const std::filesystem::path& path);
 /// A .npy of 2 axes (tokens x features) or 4 (batch x heads x tokens x features) as a tensor.
 template <class T>
 Tensor<T> read_tensor(const std::filesystem::path& path);
 
-/// One array to be saved under a name.
+/// One array to be saved under a name. NumPy has no bfloat16: save such values as float, which holds them exactly, and
+/// read them back with read_npy<bfloat16>.
 struct NamedArray {
   std::string name;
   std::vector<std::int64_t> shape;
   std::variant<std::span<const float>, std::span<const double>, std::span<const std::int32_t>,
-               std::span<const std::int64_t>, std::span<const std::uint8_t>>
+               std::span<const std::int64_t>, std::span<const std::uint8_t>, std::span<const float16>>
       values;  ///< in C order; uint8 is saved as bool
 };
 /// Saves arrays as .npz, as numpy.savez does, uncompressed. Throws Error{shape_mismatch} when the values are not as

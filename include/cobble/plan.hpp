@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cobble/cost_model.hpp"
 #include "cobble/model.hpp"
 #include "cobble/pattern_grid.hpp"
 
@@ -54,6 +55,9 @@ struct PlanOptions {
   std::int64_t element_bytes = 4;      ///< of the compute type: fast memory in words = bytes / element_bytes
   std::int64_t row_panel = 0;          ///< of recompute; 0: chosen; otherwise rows of a panel
   std::int64_t column_panel = 0;       ///< of recompute; 0: chosen; otherwise columns of a panel
+  CostModel cost_model = {};           ///< what the choice between hardware candidates goes by
+  bool calibrate = false;              ///< measure_cost_model() first, and go by its result
+  std::optional<std::int64_t> candidate = {};  ///< take this one of candidates(), whatever the cost model says
 };
 
 /// What the planner considered, and what it expected.
@@ -64,8 +68,10 @@ struct PlanCandidate {
   std::int64_t row_panel = 0;
   std::int64_t column_panel = 0;
   std::int64_t feature_chunk = 0;
-  std::int64_t forward_words = 0;    ///< moved by the walk, all heads; exact for this pattern
-  std::int64_t backward_words = 0;   ///< of parameter gradients: of all of it, forward included
+  /// Moved by the walk, all heads. Exact for this pattern where the candidate is chosen, and of every candidate with
+  /// model tiles; estimated from a sample of rows otherwise.
+  std::int64_t forward_words = 0;
+  std::int64_t backward_words = 0;   ///< the same; of parameter gradients all of it, forward included
   double forward_formula_words = 0;  ///< the model's worst case for as many pairs, all heads
   double backward_formula_words = 0;
   double seconds = 0;  ///< of forward and backward on one thread, by the cost model
@@ -100,6 +106,8 @@ class Plan {
   /// An upper bound of what forward and backward need beyond their tensors, on `threads` threads, with elements of
   /// `element_bytes`.
   std::int64_t workspace_bytes(std::int64_t threads, std::int64_t element_bytes) const noexcept;
+  /// What the choice went by: PlanOptions::cost_model, or what calibration measured.
+  const CostModel& cost_model() const noexcept;
   /// Every candidate of the regime (or of the schedule that was asked for), the chosen one among them. In small fast
   /// memory recompute is a candidate too with hardware tiles, and where the pattern's tiles are fuller than the whole.
   const std::vector<PlanCandidate>& candidates() const noexcept;

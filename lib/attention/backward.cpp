@@ -1,3 +1,4 @@
+#include "attention/finite_inputs.hpp"
 #include "attention/run_phases.hpp"
 #include "attention/validate.hpp"
 #include "cobble/attention.hpp"
@@ -6,26 +7,18 @@
 namespace cobble {
 namespace {
 
-/// Whole heads keep every thread busy, or chunks of row panels have to.
-detail::BackwardTasks choose_tasks(const Problem& problem) {
-  const std::int64_t heads = problem.batch * problem.key_value_heads;
-  const bool enough = heads >= oneapi::tbb::this_task_arena::max_concurrency();
-  return enough ? detail::BackwardTasks::heads : detail::BackwardTasks::chunks;
-}
-
 template <class T>
 void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
                   AttentionView<const T> result, TensorView<const T> grad_output, GradientsView<T> gradients,
                   Workspace& workspace, const BackwardOptions<T>& options) {
   detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
   detail::ScratchPool& pool = workspace.pass_pool();
-  const detail::BackwardTasks tasks = choose_tasks(plan.problem());
-  const bool in_chunks = plan.data().backward_passes == BackwardPasses::one && tasks == detail::BackwardTasks::chunks;
-  const bool keeps_pairs = plan.schedule() == Schedule::materialize || in_chunks;
-  const std::int64_t pair_values = keeps_pairs ? detail::pair_store_values(plan.data()) : 0;
+  const std::int64_t pair_values = detail::pair_store_values(plan.data());
   const TensorShape lse_shape = detail::lse_shape(plan);
   detail::ScratchPool::Lease scores = pool.lend<T>(pair_values);
   detail::ScratchPool::Lease grad_scores = pool.lend<T>(pair_values);
+  detail::ScratchPool::Lease key_slots = pool.lend<T>(detail::all_slot_values(plan.data(), plan.problem().head_dim));
+  detail::ScratchPool::Lease value_slots = pool.lend<T>(detail::all_slot_values(plan.data(), plan.problem().value_dim));
   detail::ScratchPool::Lease delta = pool.lend<T>(lse_shape.size());
   const detail::PassTensors<T> tensors = {.query = query,
                                           .key = key,
@@ -38,9 +31,14 @@ void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const 
                                           .grad_query = gradients.query,
                                           .grad_key = gradients.key,
                                           .grad_value = gradients.value,
-                                          .score_store = keeps_pairs ? scores.as<T>() : nullptr,
-                                          .grad_score_store = keeps_pairs ? grad_scores.as<T>() : nullptr};
-  detail::backward_phases(plan.data(), tasks, [&](const detail::Phase& phase) {
+                                          .finite = {.query = detail::is_finite(query),
+                                                     .key = detail::is_finite(key),
+                                                     .grad_output = detail::is_finite(grad_output)},
+                                          .key_slots = key_slots.as<T>(),
+                                          .value_slots = value_slots.as<T>(),
+                                          .score_store = scores.as<T>(),
+                                          .grad_score_store = grad_scores.as<T>()};
+  detail::backward_phases(plan.data(), [&](const detail::Phase& phase) {
     detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
   });
 }

@@ -4,13 +4,23 @@
 #include <vector>
 
 #include "attention/panel.hpp"
-#include "attention/tile_runs.hpp"
+#include "attention/tile_map.hpp"
 #include "attention/weight_products.hpp"
 #include "cobble/tensor.hpp"
 #include "kernels/tile_kernels.hpp"
 #include "plan/plan_data.hpp"
 
 namespace cobble::detail {
+
+static_assert(kPaddedElements == kernels::kPaddedElements);
+
+/// Which inputs are known to hold neither NaN nor infinity.
+struct FiniteInputs {
+  bool query = false;
+  bool key = false;
+  bool value = false;
+  bool grad_output = false;
+};
 
 /// The slow memory of a pass: the caller's tensors and what the pass keeps for itself. What a pass does not use has no
 /// data.
@@ -39,12 +49,15 @@ struct PassTensors {
   TensorView<T> grad_value_weights = {};
   TensorView<T> score_weight_slices = {};  ///< the others: head by head, as further heads
   TensorView<T> value_weight_slices = {};
+  FiniteInputs finite = {};
+  T* key_slots = nullptr;  ///< slices of gradients of keys, as KeySlices says
+  T* value_slots = nullptr;
   T* score_store = nullptr;  ///< pair values that outlive a task, or null
   T* grad_score_store = nullptr;
 };
 
 /// The visitor that does the arithmetic; one per task. Sums into the gradients of keys go straight to the caller's
-/// memory, everything else to aligned scratch memory first.
+/// memory, everything else to aligned scratch memory first. executor.cpp moves blocks, executor_steps.cpp computes.
 template <class T>
 class Executor final : public WalkVisitor {
  public:
@@ -61,9 +74,11 @@ class Executor final : public WalkVisitor {
  private:
   struct Scratch {
     T* query;
+    T* query_transposed;
     T* grad_query;
     T* output;
     T* grad_output;
+    T* grad_output_transposed;
     T* key;
     T* product_key;  ///< products on their way to grad_key
     T* value;
@@ -71,7 +86,9 @@ class Executor final : public WalkVisitor {
     T* row_maximum;
     T* row_sum;
     T* lse;
+    T* shift;  ///< lse, but +infinity for an empty row
     T* delta;
+    T* rescale;
     T* score;
     T* grad_score;
   };
@@ -93,36 +110,39 @@ class Executor final : public WalkVisitor {
   void init_statistics(const Block& block);
   /// The slice of a gradient of weights that a block names.
   HeadMatrix<T> weight_slice(const Block& block) const;
-  void add_slice(const Step& step);
+  /// Where the gradients of keys or values that a block names are summed up; rows count from the tensor's first.
+  HeadMatrix<T> key_sums(const Block& block) const;
+  void add_slice(Range rows, Range features);
   void write(const Sums& sums, const TensorView<T>& tensor, const Block& block) const;
+  /// One value a row.
+  void write_column(const T* from, const TensorView<T>& tensor, const Head& head, Range rows) const;
 
-  void update_softmax(const Step& step);
+  void update_softmax();
   void update_statistics(const Step& step);
+  /// lse and, in rescale, what the output is multiplied with.
+  void finish_rows(std::int64_t rows);
   void finish_output(const Step& step);
-  T finished_lse(std::int64_t row) const;
   void compute_delta(const Step& step);
-  void compute_probabilities(const Step& step);
-  void compute_grad_scores(const Step& step);
+  void compute_probabilities();
+  void compute_grad_scores();
 
-  /// tile = alpha rows columns^T, on the pattern or, where that is cheaper, everywhere. Chunks of features after the
-  /// first are added.
+  /// tile = alpha rows columns^T on the pattern, as the tile's map stores it. Chunks of features after the first are
+  /// added.
   void multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, Range features, T* tile);
   /// sums_i += alpha sum_j tile_ij columns_j
   void add_to_rows(T alpha, const T* tile, Panel<T>& columns, const Step& step, const Sums& sums);
   /// sums_j += alpha sum_i tile_ij rows_i, in the caller's memory
-  void add_to_columns(T alpha, const T* tile, Panel<T>& rows, const Step& step, T* product, const TensorView<T>& sums);
-  /// A dense tile holds 0 wherever the pattern has no pair.
-  void clear_gaps(std::int64_t row, T* tile) const;
-  void clear_row(std::int64_t row, T* tile) const;
-  /// Whether a product over this tile may touch pairs that are not in the pattern.
+  void add_to_columns(T alpha, const T* tile, Panel<T>& rows, const Step& step, T* product, const HeadMatrix<T>& sums);
+  /// Whether a product over this dense tile may touch pairs that do not count.
   bool may_multiply_densely(TileKind kind, Panel<T>& operand) const;
+  /// shift from lse, for a panel of rows.
+  void set_shift(std::int64_t rows);
 
   const PlanData& plan_;
   const PassTensors<T>& tensors_;
   const kernels::TileKernels<T>& kernels_;
   Scratch scratch_;
   T scale_;
-  bool materialized_;  ///< pairs are stored row by row, not tile by tile
   Panel<T> query_;
   Panel<T> key_;
   Panel<T> value_;
@@ -130,11 +150,12 @@ class Executor final : public WalkVisitor {
   Panel<T> grad_output_;
   Sums output_;
   Sums grad_query_;
-  TileRuns runs_;
-  T* score_ = nullptr;
-  T* grad_score_ = nullptr;
-  HeadMatrix<T> weight_sums_;  ///< the slice that is summed up
-  HeadMatrix<T> weight_part_;  ///< the slice that is added to it
+  TileMap map_;
+  bool has_empty_rows_ = false;  ///< a row of lse is -infinity
+  HeadMatrix<T> grad_key_;
+  HeadMatrix<T> grad_value_;
+  HeadMatrix<T> sums_;  ///< the slice that is summed up
+  HeadMatrix<T> part_;  ///< the slice that is added to it
 };
 
 }  // namespace cobble::detail

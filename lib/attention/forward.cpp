@@ -1,3 +1,4 @@
+#include "attention/finite_inputs.hpp"
 #include "attention/run_phases.hpp"
 #include "attention/validate.hpp"
 #include "cobble/attention.hpp"
@@ -18,6 +19,7 @@ void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T
                                           .value = value,
                                           .output = result.output,
                                           .lse = result.lse,
+                                          .finite = {.value = detail::is_finite(value)},
                                           .score_store = materialized ? scores.as<T>() : nullptr};
   detail::forward_phases(plan.data(), [&](const detail::Phase& phase) {
     detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "cobble/tensor.hpp"
 #include "kernels/tile_kernels.hpp"
 #include "plan/walk.hpp"
@@ -35,6 +37,10 @@ void add_scaled(std::int64_t count, T alpha, const T* x, std::int64_t x_distance
 template <class T>
 void set_zero(const HeadMatrix<T>& matrix, Range rows, Range features) {
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    if (matrix.feature_distance == 1) {
+      std::fill(matrix.at(row, features.begin), matrix.at(row, features.end), T{0});
+      continue;
+    }
     for (std::int64_t f = features.begin; f < features.end; ++f) *matrix.at(row, f) = T{0};
   }
 }

@@ -59,7 +59,7 @@ NpyArray parse_npy(std::span<const std::byte> bytes, const NpySource& source);
 /// The elements in the order in which they are stored, converted. Throw FileError{file_format} when the type has no
 /// such meaning or an integer does not fit.
 std::vector<std::int64_t> to_integers(const NpyArray& array);
-/// `to` has room for array.size. T is float or double. Complex values are an error.
+/// `to` has room for array.size. T is float, double, float16 or bfloat16. Complex values are an error.
 template <class T>
 void to_reals(const NpyArray& array, T* to);
 /// 1 where an element is not 0.

@@ -7,31 +7,13 @@
 #include <type_traits>
 
 #include "cobble/error.hpp"
+#include "cobble/half.hpp"
 #include "files/npy.hpp"
 
 namespace cobble::detail {
 namespace {
 
 using Kind = NpyType::Kind;
-
-/// IEEE binary16, for lack of a type.
-struct Half {
-  std::uint16_t bits;
-};
-
-double to_double(Half half) {
-  const int exponent = half.bits >> 10U & 0x1F;
-  const int fraction = half.bits & 0x3FF;
-  double magnitude = 0;
-  if (exponent == 0x1F) {
-    magnitude = fraction != 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-  } else if (exponent == 0) {
-    magnitude = std::ldexp(fraction, -24);
-  } else {
-    magnitude = std::ldexp(fraction + 0x400, exponent - 25);
-  }
-  return (half.bits & 0x8000U) != 0 ? -magnitude : magnitude;
-}
 
 template <class T>
 T load(const std::byte* from, bool swapped) {
@@ -95,14 +77,13 @@ std::vector<std::int64_t> to_integers(const NpyArray& array) {
 
 template <class T>
 void to_reals(const NpyArray& array, T* to) {
-  const auto store = [to](std::int64_t i, auto value) { to[i] = static_cast<T>(value); };
+  const auto store = [to](std::int64_t i, auto value) { to[i] = T(value); };
   if (for_each_integer(array, store)) return;
   const NpyType& type = array.header.type;
   if (type.kind == Kind::boolean) {
-    for_each_element<std::uint8_t>(array,
-                                   [to](std::int64_t i, std::uint8_t value) { to[i] = value != 0 ? T{1} : T{0}; });
+    for_each_element<std::uint8_t>(array, [to](std::int64_t i, std::uint8_t value) { to[i] = T(value != 0 ? 1 : 0); });
   } else if (type.kind == Kind::real && type.bytes == 2) {
-    for_each_element<Half>(array, [&](std::int64_t i, Half value) { store(i, to_double(value)); });
+    for_each_element<float16>(array, [&](std::int64_t i, float16 value) { store(i, static_cast<float>(value)); });
   } else if (type.kind == Kind::real && type.bytes == 4) {
     for_each_element<float>(array, store);
   } else if (type.kind == Kind::real) {
@@ -114,6 +95,8 @@ void to_reals(const NpyArray& array, T* to) {
 
 template void to_reals<float>(const NpyArray& array, float* to);
 template void to_reals<double>(const NpyArray& array, double* to);
+template void to_reals<float16>(const NpyArray& array, float16* to);
+template void to_reals<bfloat16>(const NpyArray& array, bfloat16* to);
 
 std::vector<std::uint8_t> to_nonzeros(const NpyArray& array) {
   std::vector<std::uint8_t> result(static_cast<std::size_t>(array.size));
@@ -123,7 +106,7 @@ std::vector<std::uint8_t> to_nonzeros(const NpyArray& array) {
   if (type.kind == Kind::boolean) {
     for_each_element<std::uint8_t>(array, mark);
   } else if (type.kind == Kind::real && type.bytes == 2) {
-    for_each_element<Half>(array, [&](std::int64_t i, Half value) { mark(i, value.bits & 0x7FFF); });
+    for_each_element<float16>(array, [&](std::int64_t i, float16 value) { mark(i, value.bits & 0x7FFF); });
   } else if (type.kind == Kind::real && type.bytes == 4) {
     for_each_element<float>(array, mark);
   } else if (type.kind == Kind::real) {

@@ -69,9 +69,15 @@ Tensor<T> read_tensor(const std::filesystem::path& path) {
 
 template NumpyArray<float> detail::read_npy_from_memory<float>(std::span<const std::byte>, const std::string&);
 template NumpyArray<double> detail::read_npy_from_memory<double>(std::span<const std::byte>, const std::string&);
+template NumpyArray<float16> detail::read_npy_from_memory<float16>(std::span<const std::byte>, const std::string&);
+template NumpyArray<bfloat16> detail::read_npy_from_memory<bfloat16>(std::span<const std::byte>, const std::string&);
 template NumpyArray<float> read_npy<float>(const std::filesystem::path&);
 template NumpyArray<double> read_npy<double>(const std::filesystem::path&);
+template NumpyArray<float16> read_npy<float16>(const std::filesystem::path&);
+template NumpyArray<bfloat16> read_npy<bfloat16>(const std::filesystem::path&);
 template Tensor<float> read_tensor<float>(const std::filesystem::path&);
 template Tensor<double> read_tensor<double>(const std::filesystem::path&);
+template Tensor<float16> read_tensor<float16>(const std::filesystem::path&);
+template Tensor<bfloat16> read_tensor<bfloat16>(const std::filesystem::path&);
 
 }  // namespace cobble

@@ -8,7 +8,7 @@
 
 namespace cobble::detail {
 
-/// read_npy from memory; `name` stands for the path in messages. T is float or double.
+/// read_npy from memory; `name` stands for the path in messages. T is float, double, float16 or bfloat16.
 template <class T>
 NumpyArray<T> read_npy_from_memory(std::span<const std::byte> bytes, const std::string& name);
 

@@ -65,6 +65,7 @@ void write_csr_values(const std::filesystem::path& path, const CsrView<T>& matri
 
 std::string_view npy_type(std::span<const float>) { return "<f4"; }
 std::string_view npy_type(std::span<const double>) { return "<f8"; }
+std::string_view npy_type(std::span<const float16>) { return "<f2"; }
 std::string_view npy_type(std::span<const std::int32_t>) { return "<i4"; }
 std::string_view npy_type(std::span<const std::int64_t>) { return "<i8"; }
 std::string_view npy_type(std::span<const std::uint8_t>) { return "|b1"; }

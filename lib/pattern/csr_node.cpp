@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@ class CsrNode final : public PatternNode {
       : PatternNode(static_cast<std::int32_t>(matrix.rows), static_cast<std::int32_t>(matrix.columns)),
         matrix_(std::move(matrix)),
         text_(std::move(text)) {}
+
+  const CsrPattern& matrix() const noexcept { return matrix_; }
 
   void append_runs(std::int32_t row, std::int32_t begin, std::int32_t end,
                    std::vector<ColumnRun>& runs) const override {
@@ -40,6 +43,11 @@ class CsrNode final : public PatternNode {
   }
   std::int64_t pairs(std::int32_t row_begin, std::int32_t row_end) const override {
     return offset(row_end) - offset(row_begin);
+  }
+  std::span<const std::int32_t> stored_row(std::int32_t row) const override {
+    const std::int64_t begin = offset(row);
+    return std::span(matrix_.column_indices)
+        .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(offset(row + std::int64_t{1}) - begin));
   }
   std::int64_t index_words(std::int64_t pairs) const override { return pairs; }
   std::string describe() const override {
@@ -65,6 +73,11 @@ class CsrNode final : public PatternNode {
 
 Pattern csr_pattern(CsrPattern matrix, std::string text) {
   return Pattern(std::make_shared<CsrNode>(std::move(matrix), std::move(text)));
+}
+
+const CsrPattern* stored_rows(const Pattern& pattern) noexcept {
+  const auto* node = dynamic_cast<const CsrNode*>(&pattern.node());
+  return node == nullptr ? nullptr : &node->matrix();
 }
 
 }  // namespace detail

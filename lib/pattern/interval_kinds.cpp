@@ -37,6 +37,17 @@ class IntervalNode final : public PatternNode {
     const Interval interval = kind_.interval(row);
     return interval_bits(interval.begin, std::min<std::int64_t>(interval.end, columns()), column);
   }
+  bool single_runs(std::int32_t row_begin, std::int32_t row_end, std::int32_t begin, std::int32_t end,
+                   ColumnRun* runs) const override {
+    for (std::int32_t row = row_begin; row < row_end; ++row) {
+      const Interval interval = kind_.interval(row);
+      const std::int64_t first = std::max<std::int64_t>(interval.begin, begin);
+      const std::int64_t last = std::min<std::int64_t>(interval.end, end);
+      *runs++ =
+          first < last ? ColumnRun{static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)} : ColumnRun{0, 0};
+    }
+    return true;
+  }
   std::int64_t pairs(std::int32_t row_begin, std::int32_t row_end) const override {
     return kind_.pairs(row_begin, row_end);
   }

@@ -47,6 +47,19 @@ std::int64_t PatternNode::pairs(std::int32_t row_begin, std::int32_t row_end) co
   return pairs;
 }
 
+bool PatternNode::single_runs(std::int32_t row_begin, std::int32_t row_end, std::int32_t begin, std::int32_t end,
+                              ColumnRun* runs) const {
+  ScratchRuns scratch;
+  std::vector<ColumnRun>& found = scratch.runs();
+  for (std::int32_t row = row_begin; row < row_end; ++row) {
+    found.resize(scratch.first());
+    append_runs(row, begin, end, found);
+    if (found.size() > scratch.first() + 1) return false;
+    *runs++ = found.size() > scratch.first() ? found.back() : ColumnRun{};
+  }
+  return true;
+}
+
 std::int64_t PatternNode::total_pairs() const {
   // Every thread counts the same number, so it does not matter whose is kept.
   std::int64_t pairs = total_pairs_.load(std::memory_order_relaxed);

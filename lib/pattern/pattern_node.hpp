@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,12 @@ class PatternNode {
   virtual std::int64_t pairs_before(std::int32_t row, std::int32_t column) const;
   /// Pairs in rows [row_begin, row_end). The default walks the runs.
   virtual std::int64_t pairs(std::int32_t row_begin, std::int32_t row_end) const;
+  /// What rows [row_begin, row_end) have within [begin, end), when that is no more than one run each: writes them, {0,
+  /// 0} for none, and returns true. The default asks for the runs.
+  virtual bool single_runs(std::int32_t row_begin, std::int32_t row_end, std::int32_t begin, std::int32_t end,
+                           ColumnRun* runs) const;
+  /// The columns of a row where they are stored one by one; no data where they are not.
+  virtual std::span<const std::int32_t> stored_row(std::int32_t) const { return {}; }
   /// Words of stored structure that are read to learn where `pairs` pairs stand; 0 for what is computed.
   virtual std::int64_t index_words(std::int64_t) const { return 0; }
   virtual std::string describe() const = 0;

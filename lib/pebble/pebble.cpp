@@ -29,7 +29,7 @@ PebbleCount count_forward(const Plan& plan) {
 
 PebbleCount count_backward(const Plan& plan) {
   PebbleMachine machine(plan.data(), PebbleMachine::Pass::backward);
-  detail::backward_phases(plan.data(), detail::BackwardTasks::heads, play(machine));
+  detail::backward_phases(plan.data(), play(machine));
   machine.end_pass();
   return machine.count();
 }

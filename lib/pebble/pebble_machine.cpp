@@ -280,6 +280,7 @@ void PebbleMachine::compute(const Step& step) {
       rows(Operand::grad_score, step.keys);
       keys(Operand::key);
       return rows(Operand::grad_query, step.features);
+    case Operation::finish_grad_query: return rows(Operand::grad_query, all_features);
     case Operation::grad_key:
       rows(Operand::grad_score, step.keys);
       rows(Operand::query, step.features);
@@ -304,8 +305,10 @@ void PebbleMachine::compute(const Step& step) {
       require(step, Operand::value_input, step.keys, all_features);
       keys(Operand::grad_value);
       return require(step, Operand::grad_value_weights, all_features, step.features);
-    case Operation::add_score_slice: return require(step, Operand::grad_score_weights, step.rows, step.features);
-    case Operation::add_value_slice: return require(step, Operand::grad_value_weights, step.rows, step.features);
+    case Operation::add_score_weight_slice: return require(step, Operand::grad_score_weights, step.rows, step.features);
+    case Operation::add_value_weight_slice: return require(step, Operand::grad_value_weights, step.rows, step.features);
+    case Operation::add_key_slice: return keys(Operand::grad_key);
+    case Operation::add_value_slice: return keys(Operand::grad_value);
   }
 }
 

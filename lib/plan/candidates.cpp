@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -16,9 +17,13 @@
 namespace cobble::detail {
 namespace {
 
-/// Panels of a tile that the dense kernels like, and of a column panel when tiles are too sparse for them.
+/// Rows of a tile that the dense kernels like, as many as their register tiles have columns; its columns, enough to
+/// make up for reading and writing sums; and those of a tile that is too sparse for them.
 constexpr std::int64_t kPanel = 64;
+constexpr std::int64_t kColumns = 2 * kPanel;
 constexpr std::int64_t kWidePanel = 4096;
+/// Rows that pass by a panel of keys, at most: enough for the panel to be worth its loading.
+constexpr std::int64_t kLongPanel = 4096;
 /// A tile by pairs spans no more columns than this, so that scratch memory stays small.
 constexpr std::int64_t kLongestSpan = 16384;
 
@@ -69,6 +74,7 @@ double sampled_fill(const PatternGrid& patterns, std::int64_t row_panel, std::in
 /// One pass of recompute over tiles of rows x columns.
 CandidatePlan one_pass(const PlanData& plan, std::int64_t rows, std::int64_t columns, std::int64_t streamed) {
   CandidatePlan candidate;
+  candidate.lists = streamed > 0;
   candidate.summary.schedule = Schedule::recompute;
   candidate.summary.backward_passes = BackwardPasses::one;
   candidate.summary.row_panel = std::clamp<std::int64_t>(plan.patterns.rows(), 1, rows);
@@ -78,9 +84,53 @@ CandidatePlan one_pass(const PlanData& plan, std::int64_t rows, std::int64_t col
   candidate.summary.feature_chunk = features;
   candidate.use(Product::forward, cut, features, streamed);
   candidate.use(Product::backward_rows, cut, features, streamed);
-  candidate.summary.name = "recompute, tiles of " + by(cut.row_panel, cut.column_panel) +
-                           (streamed > 0 ? " of which only the keys with pairs are read" : "") + ", one pass backward";
+  candidate.summary.name = streamed > 0 ? "recompute, row-wise, " + by(cut.row_panel, cut.column_panel)
+                                        : "recompute, tiles of " + by(cut.row_panel, cut.column_panel);
+  candidate.summary.name += ", one pass backward";
   return candidate;
+}
+
+/// One pass of recompute over lists of pairs, with panels of `columns` keys in fast memory and long panels of rows that
+/// pass by. Empty when not even one row's pairs fit beside the keys.
+std::optional<CandidatePlan> passing_rows(const PlanData& plan, const AttentionSize& size, std::int64_t columns) {
+  const std::int64_t features = std::max(plan.problem.head_dim, plan.problem.value_dim);
+  columns = std::min(columns, plan.patterns.columns());
+  if (columns < 1) return std::nullopt;
+  // P and dS of a tile take up to half of what the keys leave; structured rows may have ten times the mean.
+  const double room = static_cast<double>(plan.fast_memory_words - columns * features) / 2;
+  const double pairs_of_row = std::max(1.0, 2 * density(size) * static_cast<double>(columns));
+  const auto rows = static_cast<std::int64_t>(room / (2 * pairs_of_row));
+  if (rows < 1) return std::nullopt;
+  CandidatePlan candidate;
+  candidate.lists = true;
+  candidate.summary.schedule = Schedule::recompute;
+  candidate.summary.backward_passes = BackwardPasses::one;
+  candidate.summary.row_panel = std::clamp<std::int64_t>(plan.patterns.rows(), 1, std::min(rows, kLongPanel));
+  candidate.summary.column_panel = columns;
+  candidate.summary.feature_chunk = features;
+  const TileCut cut = {candidate.summary.row_panel, columns, 0, false, true};
+  for (const Product product : {Product::forward, Product::backward_rows}) {
+    candidate.use(product, cut, features, 0);
+    candidate.products[static_cast<std::size_t>(product)].rows_pass = true;
+  }
+  candidate.summary.name =
+      "recompute, panels of " + std::to_string(columns) + " keys that " + std::to_string(cut.row_panel) + " rows pass";
+  return candidate;
+}
+
+/// The candidates whose tiles hold lists of pairs: panels of keys for L1, for fast memory, and none at all.
+void propose_lists(const PlanData& plan, const AttentionSize& size, const PlanOptions& options,
+                   std::vector<CandidatePlan>& candidates) {
+  const std::int64_t features = std::max(plan.problem.head_dim, plan.problem.value_dim);
+  const std::int64_t near = plan.cost_model.near_bytes / options.element_bytes / features;
+  const std::int64_t far = plan.fast_memory_words * 3 / 4 / features;
+  const auto rounded = [](std::int64_t keys) { return keys > 64 ? keys / 64 * 64 : keys; };
+  for (const std::int64_t columns : {rounded(near), rounded(far)}) {
+    if (columns == rounded(far) && far <= 2 * near) continue;
+    if (columns >= plan.patterns.columns()) continue;  // that is row-wise
+    if (auto candidate = passing_rows(plan, size, columns)) candidates.push_back(std::move(*candidate));
+  }
+  candidates.push_back(one_pass(plan, kPanel, plan.patterns.columns(), 1));
 }
 
 /// Recompute with the model's panels or the given ones, backward in two passes. Empty when not even one row fits.
@@ -198,75 +248,139 @@ void choose_projections(PlanData& plan, const PlanOptions& options) {
   plan.project_value = choose(plan.patterns.columns(), plan.problem.value_dim);
 }
 
-/// Pairs that stand in dense tiles count with their tile's places, those in sparse tiles alone.
-struct Arithmetic {
-  double dense_places = 0;
-  double sparse_pairs = 0;
-  double tiles = 0;
-};
-
-Arithmetic arithmetic_of(const PlanData& plan, Product product) {
-  std::vector<Arithmetic> patterns;
-  const auto cut = static_cast<std::size_t>(plan.product(product).cut);
-  for (const std::vector<TileList>& lists : plan.tile_lists) {
-    Arithmetic& sum = patterns.emplace_back();
-    for (std::int64_t panel = 0; panel < plan.row_panels(product); ++panel) {
-      for (const PlanTile& tile : lists[cut].row(panel)) {
-        const TileLayout layout = tile_layout(plan.row_range(product, panel), tile);
-        (layout.compact ? sum.sparse_pairs : sum.dense_places) +=
-            static_cast<double>(layout.compact ? tile.pairs : layout.values);
-        sum.tiles += 1;
-      }
-    }
+PlanData cut_patterns(const PlanData& plan, const CandidatePlan& candidate) {
+  PlanData realized = plan;
+  realized.schedule = candidate.summary.schedule;
+  realized.backward_passes = candidate.summary.backward_passes;
+  realized.lists = candidate.lists;
+  realized.products = candidate.products;
+  realized.cuts = candidate.cuts;
+  for (const Pattern& pattern : plan.patterns.patterns()) {
+    std::vector<TileList>& lists = realized.tile_lists.emplace_back();
+    for (const TileCut& cut : candidate.cuts) lists.push_back(cut_tiles(pattern, cut));
   }
-  Arithmetic total;
-  for (std::int64_t batch = 0; batch < plan.problem.batch; ++batch) {
-    for (std::int64_t head = 0; head < plan.problem.query_heads; ++head) {
-      const Arithmetic& sum = patterns[static_cast<std::size_t>(plan.patterns.index(batch, head))];
-      total.dense_places += sum.dense_places;
-      total.sparse_pairs += sum.sparse_pairs;
-      total.tiles += sum.tiles;
-    }
-  }
-  return total;
+  return realized;
 }
 
-double estimated_seconds(const PlanData& plan, const PlanCandidate& summary, std::int64_t element_bytes) {
-  const CostModel cost;
+/// Words that the largest tile of a candidate of lists holds in fast memory; 0 of any other, whose tiles fit by choice.
+double largest_residency(const PlanData& plan, const CandidatePlan& candidate) {
+  if (!candidate.lists) return 0;
   const auto d = static_cast<double>(plan.problem.head_dim);
   const auto d_v = static_cast<double>(plan.problem.value_dim);
-  double seconds = 0;
-  const auto add = [&](Product product, double flop_per_place, double exponentials, double chunks) {
-    const Arithmetic sum = arithmetic_of(plan, product);
-    seconds += sum.dense_places * flop_per_place / cost.dense_flop_per_second +
-               sum.sparse_pairs * flop_per_place / cost.pair_flop_per_second +
-               (sum.dense_places + sum.sparse_pairs) * exponentials / cost.exponential_per_second +
-               sum.tiles * chunks * cost.seconds_per_tile;
-  };
-  const auto chunks = [&](Product product, double features) {
-    return std::ceil(features / static_cast<double>(std::max<std::int64_t>(plan.product(product).features, 1)));
-  };
-  if (summary.schedule == Schedule::recompute) {
-    const bool two = summary.backward_passes == BackwardPasses::two;
-    add(Product::forward, 2 * (d + d_v), 1, 1);
-    add(Product::backward_rows, two ? 2 * (2 * d + d_v) : 2 * (3 * d + 2 * d_v), 1, 1);
-    if (two) add(Product::backward_columns, 2 * (2 * d + 2 * d_v), 1, 1);
-  } else {
-    // S in both passes, its exponentials for the sums, for O (once a chunk) and for P.
-    add(Product::scores, 4 * d, 2, 2 * chunks(Product::scores, d));
-    add(Product::output, 2 * d_v, chunks(Product::output, d_v), chunks(Product::output, d_v));
-    add(Product::grad_probabilities, 2 * d_v, 0, chunks(Product::grad_probabilities, d_v));
-    add(Product::grad_query, 2 * d, 0, chunks(Product::grad_query, d));
-    add(Product::grad_key, 2 * d, 0, chunks(Product::grad_key, d));
-    add(Product::grad_value, 2 * d_v, 0, chunks(Product::grad_value, d_v));
+  const TileCut& cut = plan.cut(Product::backward_rows);
+  double pairs = 0;
+  for (const std::vector<TileList>& lists : plan.tile_lists) {
+    for (const PlanTile& tile : lists[static_cast<std::size_t>(plan.product(Product::backward_rows).cut)].tiles) {
+      pairs = std::max(pairs, static_cast<double>(tile.pairs));
+    }
   }
-  const auto words = static_cast<double>(summary.forward_words + summary.backward_words);
-  return seconds + words * static_cast<double>(element_bytes) / cost.bytes_per_second;
+  const double passing = 2 * (d + d_v + 2);
+  if (plan.product(Product::backward_rows).rows_pass) {
+    return static_cast<double>(cut.column_panel) * std::max(d, d_v) + 2 * pairs + passing;
+  }
+  return static_cast<double>(cut.row_panel) * (2 * d + d_v + 2) + 2 * pairs + passing;
 }
 
-/// The worst case for one head: what the tiles would move if the pairs were spread evenly.
-void predict_by_formula(const PlanData& plan, const CandidatePlan& candidate, const AttentionSize& size,
-                        PlanCandidate& summary) {
+/// A candidate of lists with fewer rows to a panel, or fewer keys; empty when there is no smaller one.
+std::optional<CandidatePlan> shrink(const PlanData& plan, const CandidatePlan& candidate) {
+  const auto& summary = candidate.summary;
+  if (!candidate.products[static_cast<std::size_t>(Product::backward_rows)].rows_pass) {
+    if (summary.column_panel > 1) return one_pass(plan, summary.row_panel, divide_up(summary.column_panel, 4), 1);
+    if (summary.row_panel > 1) return one_pass(plan, divide_up(summary.row_panel, 4), summary.column_panel, 1);
+    return std::nullopt;
+  }
+  if (summary.row_panel == 1) return std::nullopt;
+  CandidatePlan smaller = candidate;
+  smaller.summary.row_panel = divide_up(summary.row_panel, 4);
+  for (TileCut& cut : smaller.cuts) cut.row_panel = smaller.summary.row_panel;
+  smaller.summary.name = "recompute, panels of " + std::to_string(summary.column_panel) + " keys that " +
+                         std::to_string(smaller.summary.row_panel) + " rows pass";
+  return smaller;
+}
+
+}  // namespace
+
+void CandidatePlan::use(Product product, const TileCut& cut, std::int64_t features, std::int64_t streamed) {
+  const auto known = std::find(cuts.begin(), cuts.end(), cut);
+  const auto index = static_cast<int>(known - cuts.begin());
+  if (known == cuts.end()) cuts.push_back(cut);
+  products[static_cast<std::size_t>(product)] = {index, features, streamed};
+}
+
+std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& size, const PlanOptions& options) {
+  std::vector<CandidatePlan> candidates;
+  const bool hardware = options.tile_sizes == TileSizes::hardware;
+  const double fill = sampled_fill(plan.patterns, kPanel, kPanel);
+  const bool large = plan.regime == Regime::large_fast_memory;
+  // The regime is that of pairs spread evenly. Inside tiles that are fuller than the whole pattern the split point is
+  // lower, and the traffic tells.
+  const bool structured = fill > 2 * density(size);
+  const bool recompute = options.schedule == Schedule::recompute ||
+                         (options.schedule == Schedule::automatic && (large || structured || hardware));
+  const bool materialized =
+      options.schedule == Schedule::materialize || (options.schedule == Schedule::automatic && !large);
+  const bool sizes_given = options.row_panel > 0 || options.column_panel > 0;
+  const std::int64_t side = square_panel(plan.problem, plan.fast_memory_words);
+
+  const bool two_passes_only = options.backward_passes == BackwardPasses::two || options.parameter_gradients;
+  if (recompute && !two_passes_only) {
+    if (sizes_given) {
+      candidates.push_back(one_pass(plan, options.row_panel > 0 ? options.row_panel : std::max<std::int64_t>(side, 1),
+                                    options.column_panel > 0 ? options.column_panel : kColumns, 0));
+    } else {
+      // Only between the two limits it takes a closer look to tell which of them is faster.
+      const bool dense = !hardware || fill > 1.0 / 64;
+      const bool sparse = hardware && fill < 0.5;
+      if (side > 0 && dense) candidates.push_back(one_pass(plan, side, side < kPanel ? side : kColumns, 0));
+      if (side > 0 && sparse) propose_lists(plan, size, options, candidates);
+    }
+  }
+  if (recompute && (two_passes_only || (!hardware && !sizes_given))) {
+    if (options.backward_passes != BackwardPasses::one || options.parameter_gradients) {
+      if (auto candidate = two_passes(plan, size, options)) candidates.push_back(std::move(*candidate));
+    }
+  }
+  if (materialized && plan.fast_memory_words >= kLeastFastMemory) {
+    for (const AttentionSize& local : local_sizes(size)) {
+      CandidatePlan candidate = materialize(plan, local, fill, options);
+      const auto same_tiles = [&](const CandidatePlan& other) {
+        return other.products == candidate.products && other.cuts == candidate.cuts;
+      };
+      if (std::none_of(candidates.begin(), candidates.end(), same_tiles)) candidates.push_back(std::move(candidate));
+    }
+  }
+  return candidates;
+}
+
+PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size, const PlanOptions& options) {
+  PlanData realized = cut_patterns(plan, candidate);
+  // Where many keys of a wide tile have pairs, these do not fit: fewer rows or keys, down to a tile that would fit if
+  // full.
+  while (largest_residency(realized, candidate) > static_cast<double>(plan.fast_memory_words)) {
+    std::optional<CandidatePlan> smaller = shrink(plan, candidate);
+    if (!smaller) break;
+    candidate = std::move(*smaller);
+    realized = cut_patterns(plan, candidate);
+  }
+  if (options.parameter_gradients) choose_projections(realized, options);
+  measure_store(realized);
+  if (realized.schedule == Schedule::recompute && realized.backward_passes == BackwardPasses::one) {
+    // The model counts one walk after another.
+    cut_slices(realized, options.tile_sizes == TileSizes::model ? 1 : std::numeric_limits<std::int64_t>::max());
+  }
+  const WalkTraffic forward = forward_traffic(realized);
+  const WalkTraffic backward =
+      options.parameter_gradients ? parameter_gradients_traffic(realized) : backward_traffic(realized);
+  PlanCandidate& summary = candidate.summary;
+  summary.forward_words = forward.words();
+  summary.backward_words = backward.words();
+  predict_by_formula(realized, size, candidate);
+  realized.candidates = {summary};
+  return realized;
+}
+
+void predict_by_formula(const PlanData& plan, const AttentionSize& size, CandidatePlan& candidate) {
+  PlanCandidate& summary = candidate.summary;
   const auto heads = static_cast<double>(plan.problem.batch * plan.problem.query_heads);
   if (plan.parameter_gradients) {
     const bool materialized = summary.schedule == Schedule::materialize;
@@ -304,114 +418,6 @@ void predict_by_formula(const PlanData& plan, const CandidatePlan& candidate, co
   summary.backward_formula_words =
       heads * (visits * 3 * features + static_cast<double>(size.keys) * features +
                queries * (2 * static_cast<double>(size.head_dim) + 3 * static_cast<double>(size.value_dim) + 3));
-}
-
-PlanData cut_patterns(const PlanData& plan, const CandidatePlan& candidate) {
-  PlanData realized = plan;
-  realized.schedule = candidate.summary.schedule;
-  realized.backward_passes = candidate.summary.backward_passes;
-  realized.products = candidate.products;
-  realized.cuts = candidate.cuts;
-  for (const Pattern& pattern : plan.patterns.patterns()) {
-    std::vector<TileList>& lists = realized.tile_lists.emplace_back();
-    for (const TileCut& cut : candidate.cuts) lists.push_back(cut_tiles(pattern, cut));
-  }
-  return realized;
-}
-
-/// Whether a one-pass candidate lets the keys of a tile pass, and not all of them.
-bool streams_keys(const CandidatePlan& candidate) {
-  return candidate.summary.schedule == Schedule::recompute &&
-         candidate.products[static_cast<std::size_t>(Product::backward_rows)].streamed > 0;
-}
-
-/// Words that the largest tile of a one-pass candidate holds in fast memory.
-double largest_residency(const PlanData& plan) {
-  const auto d = static_cast<double>(plan.problem.head_dim);
-  const auto d_v = static_cast<double>(plan.problem.value_dim);
-  const auto rows = static_cast<double>(plan.cut(Product::backward_rows).row_panel);
-  double pairs = 0;
-  for (const std::vector<TileList>& lists : plan.tile_lists) {
-    for (const PlanTile& tile : lists[static_cast<std::size_t>(plan.product(Product::backward_rows).cut)].tiles) {
-      pairs = std::max(pairs, static_cast<double>(tile.pairs));
-    }
-  }
-  return rows * (2 * d + d_v + 2) + 2 * pairs + std::max(d, d_v);
-}
-
-}  // namespace
-
-void CandidatePlan::use(Product product, const TileCut& cut, std::int64_t features, std::int64_t streamed) {
-  const auto known = std::find(cuts.begin(), cuts.end(), cut);
-  const auto index = static_cast<int>(known - cuts.begin());
-  if (known == cuts.end()) cuts.push_back(cut);
-  products[static_cast<std::size_t>(product)] = {index, features, streamed};
-}
-
-std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& size, const PlanOptions& options) {
-  std::vector<CandidatePlan> candidates;
-  const bool hardware = options.tile_sizes == TileSizes::hardware;
-  const double fill = sampled_fill(plan.patterns, kPanel, kPanel);
-  const bool large = plan.regime == Regime::large_fast_memory;
-  // The regime is that of pairs spread evenly. Inside tiles that are fuller than the whole pattern the split point is
-  // lower, and the traffic tells.
-  const bool structured = fill > 2 * density(size);
-  const bool recompute = options.schedule == Schedule::recompute ||
-                         (options.schedule == Schedule::automatic && (large || structured || hardware));
-  const bool materialized =
-      options.schedule == Schedule::materialize || (options.schedule == Schedule::automatic && !large);
-  const bool sizes_given = options.row_panel > 0 || options.column_panel > 0;
-  const std::int64_t side = square_panel(plan.problem, plan.fast_memory_words);
-
-  const bool two_passes_only = options.backward_passes == BackwardPasses::two || options.parameter_gradients;
-  if (recompute && !two_passes_only) {
-    if (sizes_given) {
-      candidates.push_back(one_pass(plan, options.row_panel > 0 ? options.row_panel : std::max<std::int64_t>(side, 1),
-                                    options.column_panel > 0 ? options.column_panel : kPanel, 0));
-    } else {
-      // Only between the two limits it takes a closer look to tell which of the two is faster.
-      const bool dense = !hardware || fill > 1.0 / 64;
-      const bool sparse = hardware && fill < 0.25;
-      if (side > 0 && dense) candidates.push_back(one_pass(plan, side, side, 0));
-      if (side > 0 && sparse) candidates.push_back(one_pass(plan, side, kWidePanel, 1));
-    }
-  }
-  if (recompute && (two_passes_only || (!hardware && !sizes_given))) {
-    if (options.backward_passes != BackwardPasses::one || options.parameter_gradients) {
-      if (auto candidate = two_passes(plan, size, options)) candidates.push_back(std::move(*candidate));
-    }
-  }
-  if (materialized && plan.fast_memory_words >= kLeastFastMemory) {
-    for (const AttentionSize& local : local_sizes(size)) {
-      CandidatePlan candidate = materialize(plan, local, fill, options);
-      const auto same_tiles = [&](const CandidatePlan& other) {
-        return other.products == candidate.products && other.cuts == candidate.cuts;
-      };
-      if (std::none_of(candidates.begin(), candidates.end(), same_tiles)) candidates.push_back(std::move(candidate));
-    }
-  }
-  return candidates;
-}
-
-PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size, const PlanOptions& options) {
-  PlanData realized = cut_patterns(plan, candidate);
-  // Where many keys of a wide tile have pairs, these do not fit: narrower tiles, down to one that would fit if full.
-  while (streams_keys(candidate) && largest_residency(realized) > static_cast<double>(plan.fast_memory_words)) {
-    candidate = one_pass(plan, candidate.summary.row_panel, divide_up(candidate.summary.column_panel, 4), 1);
-    realized = cut_patterns(plan, candidate);
-  }
-  if (options.parameter_gradients) choose_projections(realized, options);
-  measure_store(realized);
-  const WalkTraffic forward = forward_traffic(realized);
-  const WalkTraffic backward =
-      options.parameter_gradients ? parameter_gradients_traffic(realized) : backward_traffic(realized);
-  PlanCandidate& summary = candidate.summary;
-  summary.forward_words = forward.words();
-  summary.backward_words = backward.words();
-  predict_by_formula(realized, candidate, size, summary);
-  summary.seconds = estimated_seconds(realized, summary, options.element_bytes);
-  realized.candidates = {summary};
-  return realized;
 }
 
 }  // namespace cobble::detail

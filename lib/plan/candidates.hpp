@@ -13,6 +13,7 @@ struct CandidatePlan {
   PlanCandidate summary;
   std::array<ProductTiles, kProductCount> products;
   std::vector<TileCut> cuts;
+  bool lists = false;  ///< as PlanData has it
 
   void use(Product product, const TileCut& cut, std::int64_t features, std::int64_t streamed);
 };
@@ -20,7 +21,10 @@ struct CandidatePlan {
 /// The candidates for a problem of `size` (one head, mean pairs). Empty when none fits fast memory.
 std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& size, const PlanOptions& options);
 
-/// Cuts the patterns for a candidate, counts its traffic and estimates its time.
+/// Fills in the worst case of a candidate: what its tiles would move if the pairs were spread evenly.
+void predict_by_formula(const PlanData& plan, const AttentionSize& size, CandidatePlan& candidate);
+
+/// Cuts the patterns for a candidate and counts its traffic.
 PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size, const PlanOptions& options);
 
 }  // namespace cobble::detail

@@ -92,7 +92,7 @@ void parameter_gradient_phases(const PlanData& plan, const PhaseConsumer& consum
   projection_phases(plan, consume);
   forward_phases(plan, consume);
   if (plan.schedule == Schedule::materialize) {
-    backward_phases(plan, BackwardTasks::heads, consume);
+    backward_phases(plan, consume);
   } else {
     recompute_folded_backward(plan, consume);
   }
@@ -102,13 +102,13 @@ void parameter_gradient_phases(const PlanData& plan, const PhaseConsumer& consum
   const Range features = {0, plan.problem.head_dim};
   consume({"score_weights", plan.problem.batch * query_heads, [&](std::int64_t task, WalkVisitor& visitor) {
              const std::int64_t query = task % query_heads;
-             add_slices(Operand::grad_score_weights, Operation::add_score_slice,
+             add_slices(Operand::grad_score_weights, Operation::add_score_weight_slice,
                         {task / query_heads, query, query / plan.heads_per_group()}, counts.score_weights, features,
                         features, visitor);
            }});
   consume({"value_weights", plan.problem.batch * key_value_heads, [&](std::int64_t task, WalkVisitor& visitor) {
              const std::int64_t key_value = task % key_value_heads;
-             add_slices(Operand::grad_value_weights, Operation::add_value_slice,
+             add_slices(Operand::grad_value_weights, Operation::add_value_weight_slice,
                         {task / key_value_heads, key_value * plan.heads_per_group(), key_value}, counts.value_weights,
                         features, {0, plan.problem.value_dim}, visitor);
            }});

@@ -10,6 +10,7 @@
 #include "cobble/model.hpp"
 #include "core/checked.hpp"
 #include "plan/candidates.hpp"
+#include "plan/estimate.hpp"
 #include "plan/plan_data.hpp"
 
 namespace cobble {
@@ -85,28 +86,65 @@ AttentionSize mean_size(const PlanData& plan) {
                                          "; recompute needs a few times head_dim + value_dim words, materialize 64");
 }
 
-bool better(const PlanCandidate& a, const PlanCandidate& b, TileSizes sizes) {
-  if (sizes == TileSizes::hardware) return a.seconds < b.seconds;
-  return a.forward_words + a.backward_words < b.forward_words + b.backward_words;
+/// The candidate that was asked for, or the best by `less`.
+template <class Less>
+std::size_t choose_index(const std::vector<PlanCandidate>& summaries, const PlanOptions& options, Less less) {
+  if (options.candidate) {
+    const auto count = static_cast<std::int64_t>(summaries.size());
+    if (*options.candidate < 0 || *options.candidate >= count) {
+      throw Error(ErrorCode::invalid_argument, "candidate = " + std::to_string(*options.candidate) +
+                                                   ", expected an index of the " + std::to_string(count) +
+                                                   " candidates");
+    }
+    return static_cast<std::size_t>(*options.candidate);
+  }
+  return static_cast<std::size_t>(std::min_element(summaries.begin(), summaries.end(), less) - summaries.begin());
 }
 
-/// Realizes every candidate and keeps the best.
-PlanData choose(const PlanData& plan, const AttentionSize& size, const PlanOptions& options) {
-  std::optional<PlanData> best;
+/// Realizes what a sample promises to be fastest.
+PlanData choose_fastest(const PlanData& plan, const AttentionSize& size, const PlanOptions& options,
+                        std::vector<detail::CandidatePlan> candidates) {
   std::vector<PlanCandidate> summaries;
-  std::size_t chosen = 0;
-  for (detail::CandidatePlan& candidate : detail::propose(plan, size, options)) {
-    PlanData realized = detail::realize(plan, std::move(candidate), size, options);
-    summaries.push_back(realized.candidates.front());
-    if (!best || better(summaries.back(), summaries[chosen], options.tile_sizes)) {
-      best = std::move(realized);
-      chosen = summaries.size() - 1;
-    }
+  for (detail::CandidatePlan& candidate : candidates) {
+    predict_by_formula(plan, size, candidate);
+    estimate(plan, options, candidate);
+    summaries.push_back(candidate.summary);
   }
-  if (!best) throw_infeasible(plan, options);
+  const std::size_t chosen = choose_index(
+      summaries, options, [](const PlanCandidate& a, const PlanCandidate& b) { return a.seconds < b.seconds; });
+  const double seconds = summaries[chosen].seconds;
+  PlanData realized = realize(plan, std::move(candidates[chosen]), size, options);
+  summaries[chosen] = realized.candidates.front();
+  summaries[chosen].seconds = seconds;
   summaries[chosen].chosen = true;
-  best->candidates = std::move(summaries);
-  return std::move(*best);
+  realized.candidates = std::move(summaries);
+  return realized;
+}
+
+/// Realizes every candidate and keeps the one that moves least.
+PlanData choose_least_traffic(const PlanData& plan, const AttentionSize& size, const PlanOptions& options,
+                              std::vector<detail::CandidatePlan> candidates) {
+  std::vector<PlanData> realized;
+  std::vector<PlanCandidate> summaries;
+  for (detail::CandidatePlan& candidate : candidates) {
+    realized.push_back(realize(plan, candidate, size, options));
+    candidate.summary = realized.back().candidates.front();
+    estimate(plan, options, candidate);
+    summaries.push_back(candidate.summary);
+  }
+  const std::size_t chosen = choose_index(summaries, options, [](const PlanCandidate& a, const PlanCandidate& b) {
+    return a.forward_words + a.backward_words < b.forward_words + b.backward_words;
+  });
+  summaries[chosen].chosen = true;
+  realized[chosen].candidates = std::move(summaries);
+  return std::move(realized[chosen]);
+}
+
+PlanData choose(const PlanData& plan, const AttentionSize& size, const PlanOptions& options) {
+  std::vector<detail::CandidatePlan> candidates = detail::propose(plan, size, options);
+  if (candidates.empty()) throw_infeasible(plan, options);
+  if (options.tile_sizes == TileSizes::hardware) return choose_fastest(plan, size, options, std::move(candidates));
+  return choose_least_traffic(plan, size, options, std::move(candidates));
 }
 
 const PlanCandidate& chosen_candidate(const PlanData& plan) {
@@ -144,6 +182,7 @@ std::int64_t Plan::fast_memory_words() const noexcept { return data_->fast_memor
 std::int64_t Plan::row_panel() const noexcept { return chosen_candidate(*data_).row_panel; }
 std::int64_t Plan::column_panel() const noexcept { return chosen_candidate(*data_).column_panel; }
 std::int64_t Plan::feature_chunk() const noexcept { return chosen_candidate(*data_).feature_chunk; }
+const CostModel& Plan::cost_model() const noexcept { return data_->cost_model; }
 const std::vector<PlanCandidate>& Plan::candidates() const noexcept { return data_->candidates; }
 
 std::int64_t Plan::tiles() const noexcept {
@@ -191,6 +230,8 @@ Plan make_plan(PatternGrid patterns, const Problem& problem, const PlanOptions& 
   require_broadcast(plan.patterns.heads(), plan.problem.query_heads, "heads");
   count_pairs(plan);
   plan.fast_memory_words = fast_memory(options.fast_memory_bytes).bytes / options.element_bytes;
+  plan.cost_model =
+      options.calibrate ? measure_cost_model(options.element_bytes, plan.problem.head_dim) : options.cost_model;
   const AttentionSize size = mean_size(plan);
   plan.split_point = split_point(input_words(size), static_cast<double>(size.pairs));
   plan.regime = regime(plan.fast_memory_words, plan.split_point);

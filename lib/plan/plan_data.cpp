@@ -31,7 +31,10 @@ std::int64_t largest_tile(const PlanData& plan) noexcept {
       for (std::size_t panel = 0; panel + 1 < list.row_offsets.size(); ++panel) {
         const auto index = static_cast<std::int64_t>(panel);
         const Range rows = panel_range(index, height, plan.patterns.rows());
-        for (const PlanTile& tile : list.row(index)) largest = std::max(largest, tile_layout(rows, tile).values);
+        for (const PlanTile& tile : list.row(index)) {
+          const TileLayout layout = tile_layout(rows.size(), tile.columns().size(), tile.pairs, plan.lists);
+          largest = std::max(largest, layout.values);
+        }
       }
     }
   }
@@ -51,10 +54,9 @@ Range PlanData::column_range(Product p, std::int64_t column_panel) const noexcep
   return panel_range(column_panel, cut(p).column_panel, patterns.columns());
 }
 
-TileLayout tile_layout(std::int64_t rows, std::int64_t columns, std::int64_t pairs) noexcept {
-  if (pairs < rows * columns / kSparseTileFill) return {true, 0, round_up(pairs, kPaddedElements)};
-  const std::int64_t stride = round_up(columns, kPaddedElements);
-  return {false, stride, rows * stride};
+TileLayout tile_layout(std::int64_t rows, std::int64_t columns, std::int64_t pairs, bool lists) noexcept {
+  if (pairs < rows * columns / (lists ? 1 : kSparseTileFill)) return {true, round_up(pairs, kPaddedElements)};
+  return {false, columns * round_up(rows, kPaddedElements)};
 }
 
 void measure_store(PlanData& plan) {
@@ -69,40 +71,12 @@ void measure_store(PlanData& plan) {
         offsets.push_back(offsets.back() + pattern.pairs(row, row + 1));
       }
     }
-    return;
-  }
-  std::vector<std::int64_t> pattern_values;
-  for (const std::vector<TileList>& lists : plan.tile_lists) {
-    const TileList& list = lists[static_cast<std::size_t>(plan.product(Product::backward_rows).cut)];
-    std::int64_t total = 0;
-    for (std::int64_t panel = 0; panel < plan.row_panels(Product::backward_rows); ++panel) {
-      std::int64_t values = 0;
-      for (const PlanTile& tile : list.row(panel)) {
-        values += tile_layout(plan.row_range(Product::backward_rows, panel), tile).values;
-      }
-      plan.largest_row_panel_store = std::max(plan.largest_row_panel_store, values);
-      total = checked_sum(total, values, "the stored pairs of a head");
-    }
-    pattern_values.push_back(total);
-  }
-  for (std::int64_t batch = 0; batch < plan.problem.batch; ++batch) {
-    for (std::int64_t key_value = 0; key_value < plan.problem.key_value_heads; ++key_value) {
-      std::int64_t values = 0;
-      for (std::int64_t member = 0; member < plan.heads_per_group(); ++member) {
-        const std::int64_t index = plan.patterns.index(batch, key_value * plan.heads_per_group() + member);
-        values = checked_sum(values, pattern_values[static_cast<std::size_t>(index)], "the stored pairs of a head");
-      }
-      plan.largest_group_store = std::max(plan.largest_group_store, values);
-    }
   }
 }
 
 std::int64_t pair_store_values(const PlanData& plan) noexcept {
-  if (plan.schedule == Schedule::materialize) {
-    return *std::max_element(plan.pattern_pairs.begin(), plan.pattern_pairs.end());
-  }
-  if (plan.backward_passes == BackwardPasses::two) return 0;
-  return std::min(plan.largest_group_store, std::max(kPairStoreValues, plan.largest_row_panel_store));
+  if (plan.schedule != Schedule::materialize) return 0;
+  return *std::max_element(plan.pattern_pairs.begin(), plan.pattern_pairs.end());
 }
 
 ScratchSizes scratch_sizes(const PlanData& plan) noexcept {
@@ -123,6 +97,8 @@ ScratchSizes scratch_sizes(const PlanData& plan) noexcept {
     sizes.row_panel_value_features =
         std::max(sizes.row_panel_value_features, delta_rows * round_up(plan.problem.value_dim, kPaddedElements));
   }
+  sizes.transposed_features = round_up(rows, kPaddedElements) * head_dim;
+  sizes.transposed_value_features = round_up(rows, kPaddedElements) * value_dim;
   sizes.column_panel_features = plan.widest_tile * head_dim;
   sizes.column_panel_value_features = plan.widest_tile * value_dim;
   sizes.row_panel = round_up(rows, kPaddedElements);
@@ -132,7 +108,9 @@ ScratchSizes scratch_sizes(const PlanData& plan) noexcept {
 
 std::int64_t workspace_values(const PlanData& plan, std::int64_t threads) noexcept {
   const std::int64_t deltas = plan.problem.batch * plan.problem.query_heads * plan.patterns.rows();
-  return threads * scratch_sizes(plan).total() + 2 * pair_store_values(plan) + deltas;
+  const std::int64_t slots =
+      all_slot_values(plan, plan.problem.head_dim) + all_slot_values(plan, plan.problem.value_dim);
+  return threads * scratch_sizes(plan).total() + 2 * pair_store_values(plan) + slots + deltas;
 }
 
 }  // namespace cobble::detail

@@ -39,8 +39,26 @@ struct ProductTiles {
   int cut = -1;  ///< into PlanData::cuts; -1: the plan does not use the product
   std::int64_t features = 0;
   std::int64_t streamed = 0;  ///< 0: a tile's tokens are loaded together
+  /// Of recompute: a tile's keys are in fast memory and its rows pass by, not the other way round.
+  bool rows_pass = false;
 
   bool operator==(const ProductTiles&) const = default;
+};
+
+/// How the one-pass backward of one key/value head is shared out: the row panels of its query heads, one after another,
+/// are cut into slices of about as many pairs, each of which sums up its own gradients of keys. The first slice that
+/// touches a column panel does so in the caller's memory, every other in a slot of its own, and at the end the slots
+/// are added in the order of the slices. So results depend on the plan, not on the threads.
+struct KeySlices {
+  std::vector<std::int64_t> begins = {0};  ///< slices + 1, of query head within the group x row panels + row panel
+  std::int64_t column_panels = 0;
+  std::vector<std::int32_t> slots = {};  ///< [slice][column panel]: -1 untouched, 0 the caller's memory, else a slot
+  std::int64_t slot_count = 0;           ///< slots 1 to slot_count
+
+  std::int64_t count() const noexcept { return static_cast<std::int64_t>(begins.size()) - 1; }
+  std::int64_t slot(std::int64_t slice, std::int64_t column_panel) const noexcept {
+    return slots[static_cast<std::size_t>(slice * column_panels + column_panel)];
+  }
 };
 
 struct PlanData {
@@ -49,23 +67,25 @@ struct PlanData {
   Schedule schedule = Schedule::recompute;
   Regime regime = Regime::large_fast_memory;
   BackwardPasses backward_passes = BackwardPasses::one;
+  bool lists = false;                ///< tiles are too sparse for dense kernels: all but full ones hold lists of pairs
   bool parameter_gradients = false;  ///< gradients end in dX and dY, nothing else is written
   ProjectionTiles project_query = {};
   ProjectionTiles project_value = {};
   double split_point = 0;
   std::int64_t fast_memory_words = 0;
   std::int64_t total_pairs = 0;
+  CostModel cost_model = {};
   std::vector<PlanCandidate> candidates = {};
   std::array<ProductTiles, kProductCount> products = {};
   std::vector<TileCut> cuts = {};
   std::vector<std::vector<TileList>> tile_lists = {};  ///< [distinct pattern][cut]
   /// Of materialize: where the pairs of each row begin in a pattern's store; rows + 1 a distinct pattern.
   std::vector<std::vector<std::int64_t>> pair_offsets = {};
-  std::vector<std::int64_t> pattern_pairs = {};  ///< of each distinct pattern
-  std::int64_t largest_row_panel_store = 0;      ///< pair values of the row panel of backward_rows that stores most
-  std::int64_t largest_group_store = 0;          ///< pair values of the key/value head that stores most
-  std::int64_t largest_tile = 0;                 ///< places of the tile that takes most of them
-  std::int64_t widest_tile = 0;                  ///< columns of the widest tile
+  std::vector<std::int64_t> pattern_pairs = {};    ///< of each distinct pattern
+  std::vector<KeySlices> key_slices = {};          ///< of the one-pass backward: [distinct group of patterns]
+  std::vector<std::int32_t> slices_of_group = {};  ///< [batch x key/value heads]: into key_slices
+  std::int64_t largest_tile = 0;                   ///< places of the tile that takes most of them
+  std::int64_t widest_tile = 0;                    ///< columns of the widest tile
 
   std::int64_t heads_per_group() const noexcept { return problem.query_heads / problem.key_value_heads; }
   const ProductTiles& product(Product product) const noexcept { return products[static_cast<std::size_t>(product)]; }
@@ -76,6 +96,13 @@ struct PlanData {
   const TileList& tiles(Product p, const Head& head) const noexcept {
     return tile_lists[pattern_index(head)][static_cast<std::size_t>(product(p).cut)];
   }
+  const KeySlices& slices(const Head& head) const noexcept {
+    const std::int64_t group = head.batch * problem.key_value_heads + head.key_value;
+    return key_slices[static_cast<std::size_t>(slices_of_group[static_cast<std::size_t>(group)])];
+  }
+  /// Of the group that has most slices, and most slots.
+  std::int64_t most_slices() const noexcept;
+  std::int64_t most_slots() const noexcept;
   std::int64_t row_panels(Product p) const noexcept;
   std::int64_t column_panels(Product p) const noexcept;
   /// The queries of a row panel, the keys of a column panel.
@@ -83,47 +110,49 @@ struct PlanData {
   Range column_range(Product p, std::int64_t column_panel) const noexcept;
 };
 
-/// Rows of scratch panels start at multiples of this many elements, so that their alignment, and with it every bit of
-/// a result, does not depend on where a caller's memory lies.
+/// Rows of panels in scratch memory, and the keys of dense tiles, are padded to a multiple of this many elements.
 inline constexpr std::int64_t kPaddedElements = 16;
 
-/// A tile with fewer than one pair in kSparseTileFill places keeps its pairs alone, one after another; any other is
-/// held densely, its rows row_stride() apart.
+/// A tile with fewer than one pair in kSparseTileFill places, or any that is not full in a plan of lists, keeps its
+/// pairs alone, one after another; any other may be held densely, keys x queries.
 inline constexpr std::int64_t kSparseTileFill = 8;
 
-/// Where the values of a tile of pairs stand.
+/// How the values of a tile of pairs may stand.
 struct TileLayout {
   bool compact = false;
-  std::int64_t row_stride = 0;  ///< of a dense tile
-  std::int64_t values = 0;      ///< how many places it takes
+  std::int64_t values = 0;  ///< how many places they take at most
 };
-TileLayout tile_layout(std::int64_t rows, std::int64_t columns, std::int64_t pairs) noexcept;
-inline TileLayout tile_layout(Range rows, const PlanTile& tile) noexcept {
-  return tile_layout(rows.size(), tile.columns().size(), tile.pairs);
-}
+TileLayout tile_layout(std::int64_t rows, std::int64_t columns, std::int64_t pairs, bool lists) noexcept;
 
-/// Fills in the store sizes and pair offsets that the other members imply.
+/// Fills in the sizes and pair offsets that the other members imply.
 void measure_store(PlanData& plan);
-
-/// Pair values that recompute's backward keeps between its row and its column phases, at most (unless one row panel
-/// has more).
-inline constexpr std::int64_t kPairStoreValues = std::int64_t{4} << 20;
-/// How many pair values, of P and of dS each, outlive a task: those of a chunk, or all of a head when materialized.
+/// How many pair values, of P and of dS each, outlive a task: all of a head when materialized.
 std::int64_t pair_store_values(const PlanData& plan) noexcept;
+
+/// Cuts the one-pass backward into slices: at most `most`, of at least kSlicePairs pairs each, and so few that their
+/// slots stay small beside the tensors.
+void cut_slices(PlanData& plan, std::int64_t most);
+inline constexpr std::int64_t kSlicePairs = std::int64_t{1} << 18;
+/// Elements of one slot for dK or dV of a column panel with so many features, and of all slots of all heads.
+std::int64_t slot_values(const PlanData& plan, std::int64_t features) noexcept;
+std::int64_t all_slot_values(const PlanData& plan, std::int64_t features) noexcept;
 
 /// Elements of scratch memory that a task needs, panel by panel.
 struct ScratchSizes {
   std::int64_t row_panel_features = 0;           ///< of a panel of queries
   std::int64_t row_panel_value_features = 0;     ///< of a panel of outputs
+  std::int64_t transposed_features = 0;          ///< of a transposed panel of queries
+  std::int64_t transposed_value_features = 0;    ///< of a transposed panel of outputs
   std::int64_t column_panel_features = 0;        ///< of a panel of keys
   std::int64_t column_panel_value_features = 0;  ///< of a panel of values
   std::int64_t row_panel = 0;                    ///< one value a row
   std::int64_t tile = 0;
 
-  /// query, grad_query; output, grad_output; key, grad_key; value, grad_value; four row statistics; two tiles.
+  /// query, grad_query; output, grad_output; both transposed; key, grad_key; value, grad_value; six row statistics; two
+  /// tiles.
   std::int64_t total() const noexcept {
     return 2 * (row_panel_features + row_panel_value_features + column_panel_features + column_panel_value_features) +
-           4 * row_panel + 2 * tile;
+           transposed_features + transposed_value_features + 6 * row_panel + 2 * tile;
   }
 };
 ScratchSizes scratch_sizes(const PlanData& plan) noexcept;

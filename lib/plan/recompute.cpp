@@ -1,6 +1,8 @@
 #include "plan/recompute.hpp"
 
-#include <vector>
+#include <array>
+#include <initializer_list>
+#include <utility>
 
 #include "plan/tile_names.hpp"
 
@@ -43,6 +45,56 @@ void forward_row_panel(const PlanData& plan, const Head& head, std::int64_t row_
   for (const Block& block : {output, row_maximum, row_sum, lse}) visitor.drop(block);
 }
 
+/// Lets blocks pass by a step, a row at a time.
+void pass_by(WalkVisitor& visitor, std::initializer_list<std::pair<Block, Stream>> blocks, const Step& step) {
+  for (const auto& [block, direction] : blocks) visitor.stream(block, block.columns.size(), direction);
+  visitor.compute(step);
+  for (const auto& [block, direction] : blocks) visitor.drop(block);
+}
+
+void begin_passing(WalkVisitor& visitor, std::initializer_list<Block> blocks) {
+  for (const Block& block : blocks) {
+    visitor.stream(block, block.columns.size(), Stream::out);
+    visitor.drop(block);
+  }
+}
+
+/// Forward with the keys of a tile in fast memory and the rows of a long panel passing by.
+void forward_passing_rows(const PlanData& plan, const Head& head, std::int64_t row_panel, WalkVisitor& visitor) {
+  const TileNames names(plan, head, plan.row_range(Product::forward, row_panel));
+  const Block output = names.rows(Operand::output, names.value_features());
+  const Block row_maximum = names.statistic(Operand::row_maximum);
+  const Block row_sum = names.statistic(Operand::row_sum);
+  begin_passing(visitor, {output, row_maximum, row_sum});
+  for (const PlanTile& tile : plan.tiles(Product::forward, head).row(row_panel)) {
+    const Block score = names.pairs(Operand::score, tile);
+    const Block key = names.keys(Operand::key, tile, names.features());
+    const Block value = names.keys(Operand::value, tile, names.value_features());
+    const Block tile_output = names.rows(Operand::output, names.value_features(), tile);
+    visitor.create(score);
+    visitor.load(key);
+    pass_by(visitor, {{names.rows(Operand::query, names.features(), tile), Stream::in}},
+            names.step(Operation::scores, tile, names.features()));
+    visitor.drop(key);
+    pass_by(visitor,
+            {{tile_output, Stream::in_out},
+             {names.statistic(Operand::row_maximum, tile), Stream::in_out},
+             {names.statistic(Operand::row_sum, tile), Stream::in_out}},
+            names.step(Operation::online_softmax, tile));
+    visitor.load(value);
+    pass_by(visitor, {{tile_output, Stream::in_out}},
+            names.step(Operation::accumulate_output, tile, names.value_features()));
+    visitor.drop(value);
+    visitor.drop(score);
+  }
+  pass_by(visitor,
+          {{output, Stream::in_out},
+           {row_maximum, Stream::in},
+           {row_sum, Stream::in},
+           {names.statistic(Operand::lse), Stream::out}},
+          names.step(Operation::finish_output));
+}
+
 /// P and dS of a tile, and its part of dQ; everything about the rows is in fast memory. Both stay there.
 void row_tile(const PlanData& plan, const TileNames& names, const PlanTile& tile, const Block& score,
               const Block& grad_score, WalkVisitor& visitor) {
@@ -69,9 +121,11 @@ void row_tile(const PlanData& plan, const TileNames& names, const PlanTile& tile
 }
 
 /// Adds a tile to the gradients of its keys, which pass through fast memory; P and dS are there, and so are the rows.
-void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& tile, WalkVisitor& visitor) {
+void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& tile, std::int64_t slice,
+                 WalkVisitor& visitor) {
   const std::int64_t streamed = plan.product(Product::backward_rows).streamed;
-  const auto add = [&](const Block& sums, Operation operation) {
+  const auto add = [&](Block sums, Operation operation) {
+    sums.slice = slice;
     const std::int64_t tokens = streamed == 0 ? sums.tokens : streamed;
     visitor.stream(sums, tokens * sums.columns.size(), Stream::in_out);
     visitor.compute(names.step(operation, tile, sums.columns));
@@ -81,30 +135,22 @@ void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& t
   add(names.keys(Operand::grad_key, tile, names.features()), Operation::grad_key);
 }
 
-/// Gradients of a row panel's queries in one pass. With `stored_at` the tiles' P and dS are stored from there on, for
-/// the column phase; without, they are added to the gradients of the keys at once.
-void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, const std::int64_t* stored_at,
-                        WalkVisitor& visitor) {
-  const Range rows = plan.row_range(Product::backward_rows, row_panel);
-  const TileNames names(plan, head, rows);
-  std::int64_t next = stored_at != nullptr ? *stored_at : 0;
+/// Gradients of a row panel's queries in one pass, each tile added to the slice of the gradients of its keys.
+void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, const KeySlices& slices,
+                        std::int64_t slice, WalkVisitor& visitor) {
+  const TileNames names(plan, head, plan.row_range(Product::backward_rows, row_panel));
   const Block resident[] = {names.rows(Operand::query, names.features()),
                             names.rows(Operand::grad_output, names.value_features()), names.statistic(Operand::lse),
                             names.statistic(Operand::delta)};
   const Block grad_query = names.rows(Operand::grad_query, names.features());
+  const std::int64_t width = plan.cut(Product::backward_rows).column_panel;
   for (const Block& block : resident) visitor.load(block);
   visitor.create(grad_query);
   for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
-    const Block score = names.pairs(Operand::score, tile, next);
-    const Block grad_score = names.pairs(Operand::grad_score, tile, next);
+    const Block score = names.pairs(Operand::score, tile);
+    const Block grad_score = names.pairs(Operand::grad_score, tile);
     row_tile(plan, names, tile, score, grad_score, visitor);
-    if (stored_at != nullptr) {
-      visitor.store(score);
-      visitor.store(grad_score);
-      next += tile_layout(rows, tile).values;
-    } else {
-      add_to_keys(plan, names, tile, visitor);
-    }
+    add_to_keys(plan, names, tile, slices.slot(slice, tile.column_begin / width) == 0 ? 0 : slice, visitor);
     visitor.drop(score);
     visitor.drop(grad_score);
   }
@@ -113,142 +159,117 @@ void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
   for (const Block& block : resident) visitor.drop(block);
 }
 
-void zero_column_panel(const PlanData& plan, const Head& head, std::int64_t column_panel, WalkVisitor& visitor) {
-  const TileNames names(plan, head, {});
-  const Range keys = plan.column_range(Product::backward_rows, column_panel);
-  for (const Block& block : {names.keys(Operand::grad_key, keys, names.features()),
-                             names.keys(Operand::grad_value, keys, names.value_features())}) {
-    visitor.stream(block, 1, Stream::out);  // a panel of keys may be wider than fast memory
-    visitor.drop(block);
-  }
-}
-
-/// The row panels of a chunk with where each stores its pairs, and the chunk's tiles by column panel.
-struct Chunk {
-  struct RowPanel {
-    Head head;
-    std::int64_t row_panel = 0;
-    std::int64_t stored_at = 0;
-  };
-  struct ColumnTile {
-    std::size_t row = 0;  ///< index into rows
-    PlanTile tile;
-    std::int64_t stored_at = 0;
-  };
-
-  std::vector<RowPanel> rows;
-  std::vector<std::int64_t> column_panels;            ///< those with tiles, ascending
-  std::vector<std::vector<ColumnTile>> column_tiles;  ///< for each of column_panels, in the order of rows
-};
-
-/// Lists the tiles of chunk.rows by column panel.
-void list_columns(const PlanData& plan, Chunk& chunk) {
+/// The same with the keys of a tile in fast memory and the rows of a long panel passing by.
+void one_pass_passing_rows(const PlanData& plan, const Head& head, std::int64_t row_panel, const KeySlices& slices,
+                           std::int64_t slice, WalkVisitor& visitor) {
+  const TileNames names(plan, head, plan.row_range(Product::backward_rows, row_panel));
   const std::int64_t width = plan.cut(Product::backward_rows).column_panel;
-  std::vector<std::vector<Chunk::ColumnTile>> lists(
-      static_cast<std::size_t>(plan.column_panels(Product::backward_rows)));
-  for (std::size_t index = 0; index < chunk.rows.size(); ++index) {
-    const Chunk::RowPanel& row = chunk.rows[index];
-    std::int64_t next = row.stored_at;
-    for (const PlanTile& tile : plan.tiles(Product::backward_rows, row.head).row(row.row_panel)) {
-      lists[static_cast<std::size_t>(tile.column_begin / width)].push_back({index, tile, next});
-      next += tile_layout(plan.row_range(Product::backward_rows, row.row_panel), tile).values;
-    }
-  }
-  for (std::size_t panel = 0; panel < lists.size(); ++panel) {
-    if (lists[panel].empty()) continue;
-    chunk.column_panels.push_back(static_cast<std::int64_t>(panel));
-    chunk.column_tiles.push_back(std::move(lists[panel]));
-  }
-}
-
-void chunk_column_panel(const PlanData& plan, const Chunk& chunk, std::size_t column, WalkVisitor& visitor) {
-  const Range keys = plan.column_range(Product::backward_rows, chunk.column_panels[column]);
-  const TileNames columns(plan, chunk.rows.front().head, {});
-  const std::int64_t streamed = plan.product(Product::backward_rows).streamed;
-  const Block sums[] = {columns.keys(Operand::grad_key, keys, columns.features()),
-                        columns.keys(Operand::grad_value, keys, columns.value_features())};
-  if (streamed == 0) {
-    for (const Block& sum : sums) visitor.load(sum);
-  }
-  for (const Chunk::ColumnTile& entry : chunk.column_tiles[column]) {
-    const Chunk::RowPanel& row = chunk.rows[entry.row];
-    const TileNames names(plan, row.head, plan.row_range(Product::backward_rows, row.row_panel));
-    const Block blocks[] = {names.rows(Operand::query, names.features()),
-                            names.rows(Operand::grad_output, names.value_features()),
-                            names.pairs(Operand::score, entry.tile, entry.stored_at),
-                            names.pairs(Operand::grad_score, entry.tile, entry.stored_at)};
-    for (const Block& block : blocks) visitor.load(block);
-    if (streamed == 0) {
-      visitor.compute(names.step(Operation::grad_value, entry.tile, names.value_features()));
-      visitor.compute(names.step(Operation::grad_key, entry.tile, names.features()));
-    } else {
-      add_to_keys(plan, names, entry.tile, visitor);
-    }
-    for (const Block& block : blocks) visitor.drop(block);
-  }
-  if (streamed > 0) return;
-  for (const Block& sum : sums) visitor.store(sum);
-  for (const Block& sum : sums) visitor.drop(sum);
-}
-
-std::int64_t row_panel_values(const PlanData& plan, const Head& head, std::int64_t row_panel) {
-  std::int64_t values = 0;
+  const Block whole_grad_query = names.rows(Operand::grad_query, names.features());
+  begin_passing(visitor, {whole_grad_query});
   for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
-    values += tile_layout(plan.row_range(Product::backward_rows, row_panel), tile).values;
+    const Block score = names.pairs(Operand::score, tile);
+    const Block grad_score = names.pairs(Operand::grad_score, tile);
+    const Block key = names.keys(Operand::key, tile, names.features());
+    const Block value = names.keys(Operand::value, tile, names.value_features());
+    const Block query = names.rows(Operand::query, names.features(), tile);
+    const Block grad_output = names.rows(Operand::grad_output, names.value_features(), tile);
+    Block grad_key = names.keys(Operand::grad_key, tile, names.features());
+    Block grad_value = names.keys(Operand::grad_value, tile, names.value_features());
+    grad_key.slice = grad_value.slice = slices.slot(slice, tile.column_begin / width) == 0 ? 0 : slice;
+    visitor.create(grad_score);
+    visitor.load(value);
+    pass_by(visitor, {{grad_output, Stream::in}},
+            names.step(Operation::grad_probabilities, tile, names.value_features()));
+    visitor.drop(value);
+    visitor.create(score);
+    visitor.load(key);
+    pass_by(visitor, {{query, Stream::in}}, names.step(Operation::scores, tile, names.features()));
+    pass_by(visitor, {{names.statistic(Operand::lse, tile), Stream::in}}, names.step(Operation::probabilities, tile));
+    pass_by(visitor, {{names.statistic(Operand::delta, tile), Stream::in}}, names.step(Operation::grad_scores, tile));
+    pass_by(visitor, {{names.rows(Operand::grad_query, names.features(), tile), Stream::in_out}},
+            names.step(Operation::grad_query, tile, names.features()));
+    visitor.drop(key);
+    visitor.stream(grad_value, words(grad_value), Stream::in_out);
+    pass_by(visitor, {{grad_output, Stream::in}}, names.step(Operation::grad_value, tile, names.value_features()));
+    visitor.drop(grad_value);
+    visitor.stream(grad_key, words(grad_key), Stream::in_out);
+    pass_by(visitor, {{query, Stream::in}}, names.step(Operation::grad_key, tile, names.features()));
+    visitor.drop(grad_key);
+    visitor.drop(score);
+    visitor.drop(grad_score);
   }
-  return values;
+  pass_by(visitor, {{whole_grad_query, Stream::in_out}}, names.step(Operation::finish_grad_query));
 }
 
-void consume_chunk(const PlanData& plan, Chunk& chunk, const PhaseConsumer& consume) {
-  if (chunk.rows.empty()) return;
-  consume({"rows", static_cast<std::int64_t>(chunk.rows.size()), [&](std::int64_t task, WalkVisitor& visitor) {
-             const Chunk::RowPanel& row = chunk.rows[static_cast<std::size_t>(task)];
-             one_pass_row_panel(plan, row.head, row.row_panel, &row.stored_at, visitor);
-           }});
-  list_columns(plan, chunk);
-  consume(
-      {"columns", static_cast<std::int64_t>(chunk.column_panels.size()), [&](std::int64_t task, WalkVisitor& visitor) {
-         chunk_column_panel(plan, chunk, static_cast<std::size_t>(task), visitor);
-       }});
-  chunk = {};
+/// Both gradients of a panel of keys, in a slice.
+std::array<Block, 2> key_sums(const PlanData& plan, const TileNames& names, std::int64_t column_panel,
+                              std::int64_t slice) {
+  const Range keys = plan.column_range(Product::backward_rows, column_panel);
+  std::array<Block, 2> sums = {names.keys(Operand::grad_key, keys, names.features()),
+                               names.keys(Operand::grad_value, keys, names.value_features())};
+  for (Block& block : sums) block.slice = slice;
+  return sums;
 }
 
-void backward_by_chunks(const PlanData& plan, const PhaseConsumer& consume) {
-  const std::int64_t capacity = pair_store_values(plan);
-  const std::int64_t group = plan.heads_per_group();
-  for (std::int64_t batch = 0; batch < plan.problem.batch; ++batch) {
-    for (std::int64_t key_value = 0; key_value < plan.problem.key_value_heads; ++key_value) {
-      Chunk chunk;
-      std::int64_t used = 0;
-      for (std::int64_t query = key_value * group; query < (key_value + 1) * group; ++query) {
-        const Head head{batch, query, key_value};
-        for (std::int64_t panel = 0; panel < plan.row_panels(Product::backward_rows); ++panel) {
-          const std::int64_t values = row_panel_values(plan, head, panel);
-          if (used + values > capacity) {
-            consume_chunk(plan, chunk, consume);
-            used = 0;
-          }
-          chunk.rows.push_back({head, panel, used});
-          used += values;
-        }
-      }
-      consume_chunk(plan, chunk, consume);
+/// A slice of a group's row panels, one after another; each column panel that it touches begins at 0.
+void one_pass_slice(const PlanData& plan, const Head& group, std::int64_t slice, WalkVisitor& visitor) {
+  const KeySlices& slices = plan.slices(group);
+  const TileNames names(plan, group, {});
+  const std::int64_t panels = plan.row_panels(Product::backward_rows);
+  for (std::int64_t panel = 0; panel < plan.column_panels(Product::backward_rows); ++panel) {
+    const std::int64_t slot = slices.slot(slice, panel);
+    if (slot < 0) continue;
+    for (const Block& block : key_sums(plan, names, panel, slot == 0 ? 0 : slice)) {
+      visitor.stream(block, 1, Stream::out);  // a panel of keys may be wider than fast memory
+      visitor.drop(block);
+    }
+  }
+  for (std::int64_t index = slices.begins[static_cast<std::size_t>(slice)];
+       index < slices.begins[static_cast<std::size_t>(slice) + 1]; ++index) {
+    const Head head{group.batch, group.query + index / panels, group.key_value};
+    if (plan.product(Product::backward_rows).rows_pass) {
+      one_pass_passing_rows(plan, head, index % panels, slices, slice, visitor);
+    } else {
+      one_pass_row_panel(plan, head, index % panels, slices, slice, visitor);
     }
   }
 }
 
-void backward_by_heads(const PlanData& plan, const PhaseConsumer& consume) {
-  const std::int64_t key_value_heads = plan.problem.key_value_heads;
-  consume({"heads", plan.problem.batch * key_value_heads, [&](std::int64_t task, WalkVisitor& visitor) {
-             const std::int64_t group = plan.heads_per_group();
-             const std::int64_t batch = task / key_value_heads;
-             const std::int64_t key_value = task % key_value_heads;
-             for (std::int64_t query = key_value * group; query < (key_value + 1) * group; ++query) {
-               for (std::int64_t panel = 0; panel < plan.row_panels(Product::backward_rows); ++panel) {
-                 one_pass_row_panel(plan, {batch, query, key_value}, panel, nullptr, visitor);
-               }
-             }
+/// Adds up the slices of a column panel, in their order.
+void add_slices(const PlanData& plan, const Head& group, std::int64_t column_panel, WalkVisitor& visitor) {
+  const KeySlices& slices = plan.slices(group);
+  const TileNames names(plan, group, {});
+  for (std::int64_t slice = 1; slice < slices.count(); ++slice) {
+    if (slices.slot(slice, column_panel) <= 0) continue;
+    const std::array<Block, 2> parts = key_sums(plan, names, column_panel, slice);
+    const std::array<Block, 2> sums = key_sums(plan, names, column_panel, 0);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      visitor.stream(parts[i], 1, Stream::in);
+      visitor.stream(sums[i], 1, Stream::in_out);
+      Step step = names.step(i == 0 ? Operation::add_key_slice : Operation::add_value_slice);
+      step.keys = sums[i].rows;
+      step.features = sums[i].columns;
+      visitor.compute(step);
+      visitor.drop(parts[i]);
+      visitor.drop(sums[i]);
+    }
+  }
+}
+
+void backward_in_slices(const PlanData& plan, const PhaseConsumer& consume) {
+  const std::int64_t heads = plan.problem.key_value_heads;
+  const std::int64_t most = plan.most_slices();
+  const auto group = [&plan, heads](std::int64_t index) {
+    return Head{index / heads, index % heads * plan.heads_per_group(), index % heads};
+  };
+  consume({"slices", plan.problem.batch * heads * most, [&plan, group, most](std::int64_t task, WalkVisitor& visitor) {
+             const Head head = group(task / most);
+             if (task % most < plan.slices(head).count()) one_pass_slice(plan, head, task % most, visitor);
            }});
+  if (most < 2) return;
+  consume_column_panels(
+      plan, Product::backward_rows, "sums", consume,
+      [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) { add_slices(plan, head, panel, visitor); });
 }
 
 /// The pass over rows: delta while dO is at hand, then dQ, which is stored or folded.
@@ -362,20 +383,12 @@ void two_pass_column_panel(const PlanData& plan, const Head& group, std::int64_t
   visitor.drop(grad_value);
 }
 
-void backward_in_one_pass(const PlanData& plan, BackwardTasks tasks, const PhaseConsumer& consume) {
+void backward_in_one_pass(const PlanData& plan, const PhaseConsumer& consume) {
   consume_row_panels(plan, Product::backward_rows, "delta", consume,
                      [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
                        walk_delta(TileNames(plan, head, plan.row_range(Product::backward_rows, panel)), visitor);
                      });
-  consume_column_panels(plan, Product::backward_rows, "zero", consume,
-                        [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
-                          zero_column_panel(plan, head, panel, visitor);
-                        });
-  if (tasks == BackwardTasks::heads) {
-    backward_by_heads(plan, consume);
-  } else {
-    backward_by_chunks(plan, consume);
-  }
+  backward_in_slices(plan, consume);
 }
 
 void backward_in_two_passes(const PlanData& plan, const PhaseConsumer& consume) {
@@ -408,15 +421,19 @@ void consume_slices(const PlanData& plan, std::int64_t heads, std::int64_t token
 void recompute_forward(const PlanData& plan, const PhaseConsumer& consume) {
   consume_row_panels(plan, Product::forward, "rows", consume,
                      [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
-                       forward_row_panel(plan, head, panel, visitor);
+                       if (plan.product(Product::forward).rows_pass) {
+                         forward_passing_rows(plan, head, panel, visitor);
+                       } else {
+                         forward_row_panel(plan, head, panel, visitor);
+                       }
                      });
 }
 
-void recompute_backward(const PlanData& plan, BackwardTasks tasks, const PhaseConsumer& consume) {
+void recompute_backward(const PlanData& plan, const PhaseConsumer& consume) {
   if (plan.backward_passes == BackwardPasses::two) {
     backward_in_two_passes(plan, consume);
   } else {
-    backward_in_one_pass(plan, tasks, consume);
+    backward_in_one_pass(plan, consume);
   }
 }
 

@@ -11,7 +11,7 @@ namespace cobble::detail {
 void recompute_forward(const PlanData& plan, const PhaseConsumer& consume);
 
 /// One pass over rows with the gradients of the keys beside, or two passes, as the plan says.
-void recompute_backward(const PlanData& plan, BackwardTasks tasks, const PhaseConsumer& consume);
+void recompute_backward(const PlanData& plan, const PhaseConsumer& consume);
 
 /// Two passes, each panel's dQ and dV folded into slices of dX and dY; dK is not computed.
 void recompute_folded_backward(const PlanData& plan, const PhaseConsumer& consume);

@@ -13,11 +13,11 @@ void forward_phases(const PlanData& plan, const PhaseConsumer& consume) {
   }
 }
 
-void backward_phases(const PlanData& plan, BackwardTasks tasks, const PhaseConsumer& consume) {
+void backward_phases(const PlanData& plan, const PhaseConsumer& consume) {
   if (plan.schedule == Schedule::materialize) {
     materialize_backward(plan, consume);
   } else {
-    recompute_backward(plan, tasks, consume);
+    recompute_backward(plan, consume);
   }
 }
 
@@ -29,7 +29,7 @@ WalkTraffic forward_traffic(const PlanData& plan) {
 
 WalkTraffic backward_traffic(const PlanData& plan) {
   TrafficCounter counter;
-  backward_phases(plan, BackwardTasks::heads, walk_all(counter));
+  backward_phases(plan, walk_all(counter));
   return counter.traffic();
 }
 

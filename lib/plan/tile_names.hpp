@@ -30,8 +30,8 @@ class TileNames {
   Block keys(Operand operand, const PlanTile& tile, Range features) const {
     return {operand, head_, tile.columns(), features, tile.touched_columns};
   }
-  Block pairs(Operand operand, const PlanTile& tile, std::int64_t stored_at = 0) const {
-    return {operand, head_, rows_, tile.columns(), 0, tile.pairs, tile.kind, stored_at};
+  Block pairs(Operand operand, const PlanTile& tile) const {
+    return {operand, head_, rows_, tile.columns(), 0, tile.pairs, tile.kind};
   }
 
   Step step(Operation operation, const PlanTile& tile, Range features) const {

@@ -41,13 +41,16 @@ std::string_view to_string(Operation operation) noexcept {
     case Operation::grad_probabilities: return "grad_probabilities";
     case Operation::grad_scores: return "grad_scores";
     case Operation::grad_query: return "grad_query";
+    case Operation::finish_grad_query: return "finish_grad_query";
     case Operation::grad_key: return "grad_key";
     case Operation::grad_value: return "grad_value";
     case Operation::project_query: return "project_query";
     case Operation::project_value: return "project_value";
     case Operation::fold_query: return "fold_query";
     case Operation::fold_value: return "fold_value";
-    case Operation::add_score_slice: return "add_score_slice";
+    case Operation::add_score_weight_slice: return "add_score_weight_slice";
+    case Operation::add_value_weight_slice: return "add_value_weight_slice";
+    case Operation::add_key_slice: return "add_key_slice";
     case Operation::add_value_slice: return "add_value_slice";
   }
   return "unknown";

@@ -69,8 +69,7 @@ struct Block {
   std::int64_t tokens = 0;          ///< how many of the rows are moved; the others have no pair
   std::int64_t pairs = 0;           ///< of a pair operand: how many values the rectangle holds
   TileKind kind = TileKind::empty;  ///< of a pair operand
-  std::int64_t stored_at = 0;       ///< of a pair operand in slow memory: offset in the pass's store of pair values
-  std::int64_t slice = 0;           ///< of the gradient of weights
+  std::int64_t slice = 0;           ///< of the gradient of keys, values or weights: part of a sum
 };
 
 /// How many words of the model a block occupies.
@@ -81,25 +80,28 @@ inline std::int64_t words(const Block& block) noexcept {
 /// What a step of a walk computes; every operand it names is in fast memory. I are the tile's queries, J its keys, F
 /// the features of the chunk.
 enum class Operation : std::uint8_t {
-  scores,              ///< S[I,J] += scale Q[I,F] K[J,F]^T
-  online_softmax,      ///< row_maximum, row_sum and output[I] rescaled; S[I,J] becomes exp(S - row_maximum)
-  row_statistics,      ///< row_maximum and row_sum; S stays
-  accumulate_output,   ///< O[I,F] += P[I,J] V[J,F]
-  finish_output,       ///< O[I] /= row_sum; lse[I] = row_maximum + log row_sum
-  finish_lse,          ///< lse[I] = row_maximum + log row_sum
-  delta,               ///< delta[I] = <dO[I], O[I]> - dlse[I]
-  probabilities,       ///< S[I,J] becomes P = exp(S - lse)
-  grad_probabilities,  ///< grad_score[I,J] += dP = dO[I,F] V[J,F]^T
-  grad_scores,         ///< grad_score[I,J] becomes dS = P (dP - delta)
-  grad_query,          ///< dQ[I,F] += scale dS[I,J] K[J,F]
-  grad_key,            ///< dK[J,F] += scale dS[I,J]^T Q[I,F]
-  grad_value,          ///< dV[J,F] += P[I,J]^T dO[I,F]
-  project_query,       ///< Q[I,J] += A1[I,F] X[F,J], J features of Q
-  project_value,       ///< V[I,J] += A3[I,F] Y[F,J], I keys
-  fold_query,          ///< a slice of dX[:,F] += A1[I]^T dQ[I,F]
-  fold_value,          ///< a slice of dY[:,F] += A3[J]^T dV[J,F]
-  add_score_slice,     ///< dX += a slice
-  add_value_slice,     ///< dY += a slice
+  scores,                  ///< S[I,J] += scale Q[I,F] K[J,F]^T
+  online_softmax,          ///< row_maximum, row_sum and output[I] rescaled; S[I,J] becomes exp(S - row_maximum)
+  row_statistics,          ///< row_maximum and row_sum; S stays
+  accumulate_output,       ///< O[I,F] += P[I,J] V[J,F]
+  finish_output,           ///< O[I] /= row_sum; lse[I] = row_maximum + log row_sum
+  finish_lse,              ///< lse[I] = row_maximum + log row_sum
+  delta,                   ///< delta[I] = <dO[I], O[I]> - dlse[I]
+  probabilities,           ///< S[I,J] becomes P = exp(S - lse)
+  grad_probabilities,      ///< grad_score[I,J] += dP = dO[I,F] V[J,F]^T
+  grad_scores,             ///< grad_score[I,J] becomes dS = P (dP - delta)
+  grad_query,              ///< dQ[I,F] += scale dS[I,J] K[J,F]
+  finish_grad_query,       ///< dQ[I] is complete, where rows pass by
+  grad_key,                ///< dK[J,F] += scale dS[I,J]^T Q[I,F]
+  grad_value,              ///< dV[J,F] += P[I,J]^T dO[I,F]
+  project_query,           ///< Q[I,J] += A1[I,F] X[F,J], J features of Q
+  project_value,           ///< V[I,J] += A3[I,F] Y[F,J], I keys
+  fold_query,              ///< a slice of dX[:,F] += A1[I]^T dQ[I,F]
+  fold_value,              ///< a slice of dY[:,F] += A3[J]^T dV[J,F]
+  add_score_weight_slice,  ///< dX += a slice
+  add_value_weight_slice,  ///< dY += a slice
+  add_key_slice,           ///< dK[J,F] += a slice
+  add_value_slice,         ///< dV[J,F] += a slice
 };
 std::string_view to_string(Operation operation) noexcept;
 

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string>
+#include <utility>
 
-#include "core/checked.hpp"
+#include "pattern/stored_values.hpp"
+#include "reference/problem_checks.hpp"
 
 namespace cobble {
 namespace {
+
+using detail::is_given;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -39,83 +42,6 @@ void add_scaled(double factor, const A& a, std::int64_t size, double* sum) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Validation
-
-template <class T>
-bool is_given(const TensorView<const T>& tensor) {
-  return tensor.data() != nullptr || tensor.shape() != TensorShape{};
-}
-
-std::string to_string(const TensorShape& shape) {
-  return std::to_string(shape.batch) + " x " + std::to_string(shape.heads) + " x " + std::to_string(shape.tokens) +
-         " x " + std::to_string(shape.features);
-}
-
-template <class T>
-void require_shape(const TensorView<const T>& tensor, const char* name, const TensorShape& expected) {
-  if (tensor.shape() != expected) {
-    throw Error(ErrorCode::shape_mismatch,
-                std::string(name) + " is " + to_string(tensor.shape()) + ", expected " + to_string(expected));
-  }
-  if (expected.size() > 0 && tensor.data() == nullptr) {
-    throw Error(ErrorCode::invalid_argument, std::string(name) + " has no data, expected " + to_string(expected));
-  }
-}
-
-template <class T>
-void validate(const ReferenceProblem<T>& problem) {
-  const TensorShape query = problem.query.shape();
-  const TensorShape key = problem.key.shape();
-  const TensorShape value = problem.value.shape();
-  const PatternGrid& grid = problem.patterns;
-  if (query.features < 1 || value.features < 1) {
-    throw Error(ErrorCode::invalid_argument, "query has " + std::to_string(query.features) + " and value has " +
-                                                 std::to_string(value.features) + " features, expected at least 1");
-  }
-  if (query.heads < 0 || key.heads < 0 || (key.heads == 0 ? query.heads != 0 : query.heads % key.heads != 0)) {
-    throw Error(ErrorCode::shape_mismatch, "query has " + std::to_string(query.heads) +
-                                               " heads, expected a multiple of " + "key's " +
-                                               std::to_string(key.heads));
-  }
-  require_shape(problem.query, "query", {query.batch, query.heads, grid.rows(), query.features});
-  require_shape(problem.key, "key", {query.batch, key.heads, grid.columns(), query.features});
-  require_shape(problem.value, "value", {query.batch, key.heads, grid.columns(), value.features});
-  if (is_given(problem.grad_output)) {
-    require_shape(problem.grad_output, "grad_output", {query.batch, query.heads, grid.rows(), value.features});
-  }
-  if (is_given(problem.grad_lse)) {
-    require_shape(problem.grad_lse, "grad_lse", {query.batch, query.heads, grid.rows(), 1});
-    if (!is_given(problem.grad_output)) {
-      throw Error(ErrorCode::invalid_argument, "grad_lse is given without grad_output");
-    }
-  }
-  if ((grid.batch() != 1 && grid.batch() != query.batch) || (grid.heads() != 1 && grid.heads() != query.heads)) {
-    throw Error(ErrorCode::shape_mismatch, "patterns is a grid of " + std::to_string(grid.batch()) + " x " +
-                                               std::to_string(grid.heads()) + ", expected 1 or " +
-                                               std::to_string(query.batch) + " x 1 or " + std::to_string(query.heads));
-  }
-  if (problem.scale && !std::isfinite(*problem.scale)) {
-    throw Error(ErrorCode::invalid_argument,
-                "scale = " + std::to_string(*problem.scale) + ", expected a finite number");
-  }
-}
-
-void validate(const std::vector<std::int64_t>& tokens, const char* name, std::int64_t size) {
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] < 0 || tokens[i] >= size) {
-      throw Error(ErrorCode::invalid_argument, std::string(name) + "[" + std::to_string(i) +
-                                                   "] = " + std::to_string(tokens[i]) + " is not in [0, " +
-                                                   std::to_string(size) + ")");
-    }
-    if (i > 0 && tokens[i] <= tokens[i - 1]) {
-      throw Error(ErrorCode::invalid_argument, std::string(name) + "[" + std::to_string(i) +
-                                                   "] = " + std::to_string(tokens[i]) + " is not above " + name + "[" +
-                                                   std::to_string(i - 1) + "] = " + std::to_string(tokens[i - 1]));
-    }
-  }
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
 // Which tokens
 
 std::vector<std::int64_t> all_tokens(std::int64_t size) {
@@ -125,7 +51,7 @@ std::vector<std::int64_t> all_tokens(std::int64_t size) {
 }
 
 /// For each token its place in the sample, -1 for tokens outside.
-std::vector<std::int64_t> places(const std::vector<std::int64_t>& sampled, std::int64_t size) {
+std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& sampled, std::int64_t size) {
   std::vector<std::int64_t> place(static_cast<std::size_t>(size), -1);
   for (std::size_t i = 0; i < sampled.size(); ++i) {
     place[static_cast<std::size_t>(sampled[i])] = static_cast<std::int64_t>(i);
@@ -148,81 +74,147 @@ std::vector<std::int64_t> needed_rows(const Pattern& pattern, const ReferenceSam
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Scores
+
+/// What turns <q_i, k_j> of one query head into s_ij.
+template <class T>
+class Scores {
+ public:
+  struct Pair {
+    std::int64_t key;
+    double score;
+    double slope;             ///< of the score as a function of <q_i, k_j>
+    std::int64_t bias_place;  ///< -1: the pair has no bias of its own
+    double probability;
+  };
+
+  Scores(const ReferenceProblem<T>& problem, std::int64_t batch, std::int64_t head)
+      : problem_(problem), batch_(batch), head_(head) {
+    const ScoreTerms<T>& terms = problem.terms;
+    scale_ = problem.scale.value_or(1.0 / std::sqrt(static_cast<double>(problem.query.shape().features)));
+    if (!terms.alibi_slopes.empty()) alibi_slope_ = terms.alibi_slopes[static_cast<std::size_t>(head)];
+    if (!terms.sinks.empty()) sink_ = static_cast<double>(terms.sinks[static_cast<std::size_t>(head)]);
+    if (is_given(terms.bias.values)) bias_places_.emplace(terms.bias.structure, "bias.structure");
+  }
+
+  double sink() const { return sink_; }
+  std::int64_t key_head() const { return head_ / (problem_.query.shape().heads / problem_.key.shape().heads); }
+  std::int64_t bias_batch() const { return problem_.terms.bias.values.shape().batch == 1 ? 0 : batch_; }
+  std::int64_t bias_head() const { return problem_.terms.bias.values.shape().heads == 1 ? 0 : head_; }
+
+  /// The pairs of a row but for those that a bias of -infinity removes.
+  std::vector<Pair> row(std::int64_t query) const {
+    const std::int64_t position = query + problem_.patterns.columns() - problem_.patterns.rows();
+    const TokenRow q(problem_.query, batch_, head_, query);
+    std::vector<ColumnRun> runs;
+    problem_.patterns.at(batch_, head_).append_runs(query, 0, problem_.patterns.columns(), runs);
+    std::vector<Pair> pairs;
+    for (const ColumnRun& run : runs) {
+      for (std::int64_t key = run.begin; key < run.end; ++key) {
+        const std::int64_t place = bias_places_ ? bias_places_->index(query, key) : -1;
+        const double bias =
+            place < 0 ? 0 : static_cast<double>(problem_.terms.bias.values(bias_batch(), bias_head(), 0, place));
+        if (bias == -kInfinity) continue;
+        const TokenRow k(problem_.key, batch_, key_head(), key);
+        const auto [capped, slope] = soft_capped(scale_ * dot(q, k, problem_.query.shape().features));
+        const double alibi = -alibi_slope_ * static_cast<double>(std::abs(position - key));
+        pairs.push_back({key, capped + bias + alibi, scale_ * slope, place, 0});
+      }
+    }
+    return pairs;
+  }
+
+ private:
+  /// c tanh(x / c) and its derivative, 1 - tanh^2.
+  std::pair<double, double> soft_capped(double x) const {
+    const double c = problem_.terms.softcap;
+    if (c == 0) return {x, 1};
+    const double tanh = std::tanh(x / c);
+    return {c * tanh, 1 - tanh * tanh};
+  }
+
+  const ReferenceProblem<T>& problem_;
+  std::int64_t batch_;
+  std::int64_t head_;
+  double scale_;
+  double alibi_slope_ = 0;
+  double sink_ = -kInfinity;
+  std::optional<detail::StoredValues> bias_places_;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
 // One row
 
-/// Row `query` of head `head`: its keys with their probabilities, its output and its lse.
+/// Row `query` of one head: its pairs with their probabilities, its output and its lse.
+template <class T>
 struct RowResult {
-  std::vector<std::int64_t> keys;
-  std::vector<double> probabilities;
+  std::vector<typename Scores<T>::Pair> pairs;
   std::vector<double> output;
   double lse = -kInfinity;
+  double sink_probability = 0;
 };
 
 template <class T>
-RowResult forward_row(const ReferenceProblem<T>& problem, double scale, std::int64_t batch, std::int64_t head,
-                      std::int64_t query) {
-  const std::int64_t d = problem.query.shape().features;
+RowResult<T> forward_row(const ReferenceProblem<T>& problem, const Scores<T>& scores, std::int64_t batch,
+                         std::int64_t query) {
   const std::int64_t d_v = problem.value.shape().features;
-  const std::int64_t key_head = head / (problem.query.shape().heads / problem.key.shape().heads);
-  RowResult row;
+  RowResult<T> row;
   row.output.assign(static_cast<std::size_t>(d_v), 0.0);
-
-  std::vector<ColumnRun> runs;
-  problem.patterns.at(batch, head).append_runs(query, 0, problem.patterns.columns(), runs);
-  for (const ColumnRun& run : runs) {
-    for (std::int64_t key = run.begin; key < run.end; ++key) row.keys.push_back(key);
-  }
-
-  std::vector<double> scores;
-  const TokenRow q(problem.query, batch, head, query);
-  for (const std::int64_t key : row.keys) {
-    scores.push_back(scale * dot(q, TokenRow(problem.key, batch, key_head, key), d));
-  }
-  if (std::all_of(scores.begin(), scores.end(), [](double score) { return score == -kInfinity; })) {
-    row.keys.clear();
+  row.pairs = scores.row(query);
+  if (std::all_of(row.pairs.begin(), row.pairs.end(), [](const auto& pair) { return pair.score == -kInfinity; })) {
+    row.pairs.clear();
+    row.lse = scores.sink();
+    row.sink_probability = row.lse == -kInfinity ? 0 : 1;
     return row;
   }
 
-  const double maximum = *std::max_element(scores.begin(), scores.end());
-  double sum = 0;
-  for (const double score : scores) sum += std::exp(score - maximum);
+  double maximum = scores.sink();
+  for (const auto& pair : row.pairs) maximum = std::max(maximum, pair.score);
+  double sum = std::exp(scores.sink() - maximum);
+  for (const auto& pair : row.pairs) sum += std::exp(pair.score - maximum);
   row.lse = maximum + std::log(sum);
-  for (std::size_t pair = 0; pair < scores.size(); ++pair) {
-    row.probabilities.push_back(std::exp(scores[pair] - maximum) / sum);
-    add_scaled(row.probabilities[pair], TokenRow(problem.value, batch, key_head, row.keys[pair]), d_v,
-               row.output.data());
+  row.sink_probability = std::exp(scores.sink() - maximum) / sum;
+  for (auto& pair : row.pairs) {
+    pair.probability = std::exp(pair.score - maximum) / sum;
+    add_scaled(pair.probability, TokenRow(problem.value, batch, scores.key_head(), pair.key), d_v, row.output.data());
   }
   return row;
 }
 
-/// Adds the row's share to its gradients. Tokens outside the sample have place -1.
+/// Where a row's gradients go: tokens outside the sample have place -1.
+struct Places {
+  std::int64_t query;
+  const std::vector<std::int64_t>& keys;
+};
+
+/// Adds the row's share to its gradients.
 template <class T>
-void backward_row(const ReferenceProblem<T>& problem, double scale, std::int64_t batch, std::int64_t head,
-                  std::int64_t query, const RowResult& row, std::int64_t query_place,
-                  const std::vector<std::int64_t>& key_places, ReferenceResult& result) {
-  if (row.keys.empty()) return;  // its grad_output may hold anything
+void backward_row(const ReferenceProblem<T>& problem, const Scores<T>& scores, std::int64_t batch, std::int64_t head,
+                  std::int64_t query, const RowResult<T>& row, const Places& places, ReferenceResult& result) {
   const std::int64_t d = problem.query.shape().features;
   const std::int64_t d_v = problem.value.shape().features;
-  const std::int64_t key_head = head / (problem.query.shape().heads / problem.key.shape().heads);
   const TokenRow q(problem.query, batch, head, query);
   const TokenRow grad_output(problem.grad_output, batch, head, query);
 
-  double delta = dot(grad_output, row.output.data(), d_v);
+  double delta = row.pairs.empty() ? 0 : dot(grad_output, row.output.data(), d_v);  // an output that is 0 stays 0
   if (is_given(problem.grad_lse)) delta -= static_cast<double>(problem.grad_lse(batch, head, query, 0));
-  for (std::size_t pair = 0; pair < row.keys.size(); ++pair) {
-    const std::int64_t key = row.keys[pair];
-    const std::int64_t key_place = key_places[static_cast<std::size_t>(key)];
-    if (query_place < 0 && key_place < 0) continue;
-    const double p = row.probabilities[pair];
-    const double dp = dot(grad_output, TokenRow(problem.value, batch, key_head, key), d_v);
-    const double ds = p * (dp - delta);
-    if (query_place >= 0) {
-      add_scaled(scale * ds, TokenRow(problem.key, batch, key_head, key), d,
-                 &result.grad_query(batch, head, query_place, 0));
+  // As if a pair with the value 0: dp = 0.
+  if (row.sink_probability != 0 && result.grad_sinks.data() != nullptr) {
+    result.grad_sinks(0, head, 0, 0) -= row.sink_probability * delta;
+  }
+  for (const auto& pair : row.pairs) {
+    const std::int64_t key_place = places.keys[static_cast<std::size_t>(pair.key)];
+    if (places.query < 0 && key_place < 0) continue;
+    const double dp = dot(grad_output, TokenRow(problem.value, batch, scores.key_head(), pair.key), d_v);
+    const double ds = pair.probability * (dp - delta);
+    if (places.query >= 0) {
+      add_scaled(pair.slope * ds, TokenRow(problem.key, batch, scores.key_head(), pair.key), d,
+                 &result.grad_query(batch, head, places.query, 0));
+      if (pair.bias_place >= 0) result.grad_bias(scores.bias_batch(), scores.bias_head(), 0, pair.bias_place) += ds;
     }
     if (key_place >= 0) {
-      add_scaled(scale * ds, q, d, &result.grad_key(batch, key_head, key_place, 0));
-      add_scaled(p, grad_output, d_v, &result.grad_value(batch, key_head, key_place, 0));
+      add_scaled(pair.slope * ds, q, d, &result.grad_key(batch, scores.key_head(), key_place, 0));
+      add_scaled(pair.probability, grad_output, d_v, &result.grad_value(batch, scores.key_head(), key_place, 0));
     }
   }
 }
@@ -235,15 +227,14 @@ Tensor<double> zeros(const TensorShape& shape) {
 
 template <class T>
 ReferenceResult compute(const ReferenceProblem<T>& problem, const std::optional<ReferenceSample>& given_sample) {
-  validate(problem);
+  detail::validate(problem);
   const TensorShape query = problem.query.shape();
   const TensorShape value = problem.value.shape();
   const ReferenceSample sample =
       given_sample ? *given_sample : ReferenceSample{all_tokens(query.tokens), all_tokens(value.tokens)};
-  validate(sample.query_tokens, "query_tokens", query.tokens);
-  validate(sample.key_tokens, "key_tokens", value.tokens);
+  detail::validate_tokens(sample.query_tokens, "query_tokens", query.tokens);
+  detail::validate_tokens(sample.key_tokens, "key_tokens", value.tokens);
   const bool gradients = is_given(problem.grad_output);
-  const double scale = problem.scale.value_or(1.0 / std::sqrt(static_cast<double>(query.features)));
   const auto queries = static_cast<std::int64_t>(sample.query_tokens.size());
   const auto keys = static_cast<std::int64_t>(sample.key_tokens.size());
 
@@ -254,10 +245,12 @@ ReferenceResult compute(const ReferenceProblem<T>& problem, const std::optional<
     result.grad_query = zeros({query.batch, query.heads, queries, query.features});
     result.grad_key = zeros({query.batch, value.heads, keys, query.features});
     result.grad_value = zeros({query.batch, value.heads, keys, value.features});
+    if (is_given(problem.terms.bias.values)) result.grad_bias = zeros(problem.terms.bias.values.shape());
+    if (!problem.terms.sinks.empty() && !given_sample) result.grad_sinks = zeros({1, query.heads, 1, 1});
   }
 
-  const std::vector<std::int64_t> query_places = places(sample.query_tokens, query.tokens);
-  const std::vector<std::int64_t> key_places = places(sample.key_tokens, value.tokens);
+  const std::vector<std::int64_t> query_places = places_of(sample.query_tokens, query.tokens);
+  const std::vector<std::int64_t> key_places = places_of(sample.key_tokens, value.tokens);
   std::vector<std::vector<std::int64_t>> rows_of_pattern;
   for (const Pattern& pattern : problem.patterns.patterns()) {
     rows_of_pattern.push_back(given_sample ? needed_rows(pattern, sample, gradients) : sample.query_tokens);
@@ -265,14 +258,15 @@ ReferenceResult compute(const ReferenceProblem<T>& problem, const std::optional<
 
   for (std::int64_t batch = 0; batch < query.batch; ++batch) {
     for (std::int64_t head = 0; head < query.heads; ++head) {
+      const Scores<T> scores(problem, batch, head);
       for (const std::int64_t token : rows_of_pattern[static_cast<std::size_t>(problem.patterns.index(batch, head))]) {
-        const RowResult row = forward_row(problem, scale, batch, head, token);
+        const RowResult<T> row = forward_row(problem, scores, batch, token);
         const std::int64_t place = query_places[static_cast<std::size_t>(token)];
         if (place >= 0) {
           std::copy(row.output.begin(), row.output.end(), &result.output(batch, head, place, 0));
           result.lse(batch, head, place, 0) = row.lse;
         }
-        if (gradients) backward_row(problem, scale, batch, head, token, row, place, key_places, result);
+        if (gradients) backward_row(problem, scores, batch, head, token, row, {place, key_places}, result);
       }
     }
   }
@@ -287,6 +281,16 @@ ReferenceResult reference_attention(const ReferenceProblem<float>& problem,
 }
 
 ReferenceResult reference_attention(const ReferenceProblem<double>& problem,
+                                    const std::optional<ReferenceSample>& sample) {
+  return compute(problem, sample);
+}
+
+ReferenceResult reference_attention(const ReferenceProblem<bfloat16>& problem,
+                                    const std::optional<ReferenceSample>& sample) {
+  return compute(problem, sample);
+}
+
+ReferenceResult reference_attention(const ReferenceProblem<float16>& problem,
                                     const std::optional<ReferenceSample>& sample) {
   return compute(problem, sample);
 }

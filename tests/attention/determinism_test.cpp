@@ -10,6 +10,7 @@
 #include "attention/parallel_for.hpp"
 #include "cobble/attention.hpp"
 #include "cobble/plan.hpp"
+#include "plan/plan_data.hpp"
 #include "support/attention_inputs.hpp"
 
 // The same bits for any number of threads, from run to run, with a used workspace as with a fresh one.
@@ -167,26 +168,11 @@ TEST_CASE("a workspace stays as it is once it has served the largest call, withi
   CHECK(workspace.bytes() <= plan.workspace_bytes(1, sizeof(float)));
 }
 
-TEST_CASE("backward in several chunks has the bits of backward in one") {
-  // 2112^2 pairs are more than a chunk keeps. As the second of two key heads the same head is one task of its own.
-  const std::int64_t n = 2112;
-  const Plan one_head = make_plan(full(n), {.head_dim = 2});
-  const Plan two_heads = make_plan(full(n), {.head_dim = 2, .query_heads = 2});
-  const Inputs<float> two = normal_inputs<float>(two_heads, 13);
-  const TensorView<float> views[] = {two.query, two.key, two.value, two.grad_output, two.grad_lse};
-  const auto second = [&](std::size_t index) {
-    return TensorView<const float>(views[index].row(0, 1, 0), {1, 1, n, views[index].shape().features});
-  };
-  const Results<float> of_both = on_threads(1, [&] { return run(two_heads, two); });
-  const Attention<float> attention = forward(one_head, second(0), second(1), second(2));
-  const Gradients<float> gradients = on_threads(2, [&] {
-    return backward(one_head, second(0), second(1), second(2), attention.view(), second(3),
-                    BackwardOptions<float>{second(4)});
-  });
-  const auto second_of = [&](const Tensor<float>& tensor) {
-    return TensorView<const float>(&tensor(0, 1, 0, 0), {1, 1, n, tensor.shape().features});
-  };
-  CHECK(same_bits(gradients.query.view(), second_of(of_both.gradients.query)));
-  CHECK(same_bits(gradients.key.view(), second_of(of_both.gradients.key)));
-  CHECK(same_bits(gradients.value.view(), second_of(of_both.gradients.value)));
+TEST_CASE("backward in several slices has the same bits for any number of threads") {
+  const Plan plan = make_plan(causal(1500), {.head_dim = 2, .value_dim = 3});
+  REQUIRE(plan.data().most_slices() > 2);
+  const Inputs<float> inputs = normal_inputs<float>(plan, 13);
+  const Results<float> expected = on_threads(1, [&] { return run(plan, inputs); });
+  check_close(run(plan, inputs), reference_of(plan, inputs));
+  for (const int threads : {2, 5}) CHECK(same_bits(on_threads(threads, [&] { return run(plan, inputs); }), expected));
 }

@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -101,4 +104,21 @@ TEST_CASE("the gradient of lse has one number a token") {
   ProblemArguments arguments;
   arguments.grad_lse_file = grad_lse.path();
   CHECK(error_with(arguments) == "shape_mismatch: --grad-lse " + grad_lse.path() + ": 2 numbers a token, expected 1");
+}
+
+TEST_CASE_TEMPLATE("random halves are the random floats rounded, and files are rounded when read", T, bfloat16,
+                   float16) {
+  const TensorFile query({6, 4});
+  ProblemArguments arguments;
+  arguments.query_file = query.path();
+  const ProblemTensors<float> wide = make_problem_tensors<float>(full(6, 9), arguments);
+  const ProblemTensors<T> narrow = make_problem_tensors<T>(full(6, 9), arguments);
+  CHECK(static_cast<float>(narrow.query.values[7]) == 7);
+  REQUIRE(narrow.key.values.size() == wide.key.values.size());
+  double worst = 0;
+  for (std::int64_t i = 0; i < wide.key.values.size(); ++i) {
+    worst = std::max(worst,
+                     std::abs(static_cast<double>(narrow.key.values[i]) - static_cast<double>(T(wide.key.values[i]))));
+  }
+  CHECK(worst <= static_cast<double>(std::numeric_limits<T>::epsilon()));  // of numbers rounded to float first
 }

@@ -14,10 +14,10 @@ BELOW = {
     "storage": {"core"},
     "pattern": {"storage", "core"},
     "files": {"storage", "pattern", "core"},
-    "reference": {"pattern", "core"},
+    "reference": {"pattern", "storage", "core"},
     "model": {"core"},
     "kernels": {"core"},
-    "plan": {"model", "pattern", "storage", "core"},
+    "plan": {"kernels", "model", "pattern", "storage", "core"},
     "pebble": {"plan", "model", "pattern", "core"},
     "attention": {"plan", "kernels", "model", "pattern", "core"},
     "interop": {"storage", "pattern", "core"},
@@ -34,12 +34,13 @@ PUBLIC = {
     "cost_model": "model",
     "csr": "storage",
     "files": "files",
+    "half": "core",
     "workspace": "core",
 }
 
 # Third-party libraries, told by their headers, and the only layers that may include them.
 THIRD_PARTY = {
-    "Eigen": (r"(unsupported/)?Eigen/", {"interop", "kernels"}),
+    "Eigen": (r"(unsupported/)?Eigen/", {"interop"}),
     "oneTBB": (r"(oneapi/)?tbb/|tbb\.h", {"attention"}),
     "hwloc": (r"hwloc", {"model"}),
     "libzip": (r"zip\.h", {"files"}),

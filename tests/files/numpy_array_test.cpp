@@ -67,6 +67,17 @@ TEST_CASE("every float16 has its value") {
   CHECK(std::signbit(half(0x8000)));
 }
 
+TEST_CASE_TEMPLATE("every real type can be read as halves, rounded once", T, cobble::float16, cobble::bfloat16) {
+  const double tie = 1 + static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+  CHECK(values_of<T>(npy("<f8", {2}, raw(std::vector<double>{tie, tie + 0x1p-40}))) ==
+        std::vector<T>{T(1), T(2 * tie - 1)});
+  CHECK(values_of<T>(npy("<f4", {1}, raw(std::vector<float>{-2.5F}))) == std::vector<T>{T(-2.5)});
+  CHECK(values_of<T>(npy("<f2", {2}, raw(std::vector<std::uint16_t>{0x3C00, 0x0001}))) ==
+        std::vector<T>{T(1), T(0x1p-24)});
+  CHECK(values_of<T>(npy("<i8", {1}, raw(std::vector<std::int64_t>{-256}))) == std::vector<T>{T(-256)});
+  CHECK(values_of<T>(npy("|b1", {2}, std::string("\0\1", 2))) == std::vector<T>{T(0), T(1)});
+}
+
 TEST_CASE("Fortran order comes out in C order, for any number of axes") {
   const std::string header = "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3, 2), }";
   std::vector<std::int32_t> stored;  // a[i, j, k] = 100 i + 10 j + k, first axis fastest

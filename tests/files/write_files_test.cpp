@@ -199,9 +199,14 @@ TEST_CASE("arrays of each type are read back from .npy and .npz") {
   const std::vector<std::int32_t> ints{1, -2};
   const std::vector<std::int64_t> longs{1LL << 40};
   const std::vector<std::uint8_t> booleans{1, 0, 1};
-  const std::vector<NamedArray> arrays{{"f", {3, 2}, floats}, {"d", {}, doubles},
-                                       {"i", {2}, ints},      {"l", {1, 1}, longs},
-                                       {"b", {3}, booleans},  {"none", {0, 7}, std::span<const float>()}};
+  const std::vector<cobble::float16> halves{cobble::float16(0.5), cobble::float16(-3)};
+  const std::vector<NamedArray> arrays{{"f", {3, 2}, floats},
+                                       {"d", {}, doubles},
+                                       {"i", {2}, ints},
+                                       {"l", {1, 1}, longs},
+                                       {"b", {3}, booleans},
+                                       {"h", {2}, halves},
+                                       {"none", {0, 7}, std::span<const float>()}};
   write_npz(directory / "a.npz", arrays);
   const std::string text = read_text(directory / "a.npz");
   const cobble::detail::NpzReader reader(cobble::test::bytes_of(text), "a.npz");
@@ -214,8 +219,12 @@ TEST_CASE("arrays of each type are read back from .npy and .npz") {
     cobble::detail::to_reals(member.array, packed.data());
     CHECK(alone.shape == array.shape);
     CHECK(member.array.header.shape == array.shape);
-    const std::vector<double> expected =
-        std::visit([](const auto& values) { return std::vector<double>(values.begin(), values.end()); }, array.values);
+    std::vector<double> expected;
+    std::visit(
+        [&expected](const auto& values) {
+          for (const auto value : values) expected.push_back(static_cast<double>(value));
+        },
+        array.values);
     CHECK(std::vector<double>(alone.values.begin(), alone.values.end()) == expected);
     CHECK(packed == expected);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,7 @@ class ScratchMeter final : public WalkVisitor {
     std::int64_t row = 0;
     std::int64_t tile = 0;
   } most;
+  bool lists = false;
 
  private:
   Block key, value;  ///< in fast memory
@@ -74,7 +76,8 @@ class ScratchMeter final : public WalkVisitor {
       case Operand::row_sum: most.row = std::max(most.row, block.rows.size()); return;
       case Operand::score:
       case Operand::grad_score:
-        most.tile = std::max(most.tile, tile_layout(block.rows.size(), block.columns.size(), block.pairs).values);
+        most.tile =
+            std::max(most.tile, tile_layout(block.rows.size(), block.columns.size(), block.pairs, lists).values);
         return;
     }
   }
@@ -82,13 +85,12 @@ class ScratchMeter final : public WalkVisitor {
 
 void check_scratch(const Plan& plan) {
   ScratchMeter meter;
+  meter.lists = plan.data().lists;
   const PhaseConsumer follow = [&meter](const Phase& phase) {
     for (std::int64_t task = 0; task < phase.tasks; ++task) phase.walk(task, meter);
   };
   forward_phases(plan.data(), follow);
-  for (const BackwardTasks tasks : {BackwardTasks::heads, BackwardTasks::chunks}) {
-    backward_phases(plan.data(), tasks, follow);
-  }
+  backward_phases(plan.data(), follow);
   const ScratchSizes sizes = scratch_sizes(plan.data());
   CHECK(sizes.row_panel_features >= meter.most.row_features);
   CHECK(sizes.row_panel_value_features >= meter.most.row_value_features);
@@ -139,14 +141,13 @@ TEST_CASE("no part of scratch memory is too small when panels are given") {
 }
 
 TEST_CASE("a tile is compact when fewer than one place in eight holds a pair") {
-  CHECK(tile_layout(16, 64, 128).compact == false);
-  CHECK(tile_layout(16, 64, 128).values == 16 * 64);
-  CHECK(tile_layout(16, 64, 127).compact);
-  CHECK(tile_layout(16, 64, 127).values == 128);
-  // Rows of a dense tile stand a multiple of 16 apart, also where it is narrow.
-  CHECK(tile_layout(3, 5, 15).row_stride == 16);
-  CHECK(tile_layout(3, 5, 15).values == 48);
-  CHECK(tile_layout(2, 3, 1).compact == false);
+  CHECK(tile_layout(16, 64, 128, false).compact == false);
+  CHECK(tile_layout(16, 64, 128, false).values == 16 * 64);
+  CHECK(tile_layout(16, 64, 127, false).compact);
+  CHECK(tile_layout(16, 64, 127, false).values == 128);
+  // Keys of a dense tile stand a multiple of 16 apart, also where it has few rows.
+  CHECK(tile_layout(3, 5, 15, false).values == 5 * 16);
+  CHECK(tile_layout(2, 3, 1, false).compact == false);
 }
 
 TEST_CASE("the store of pairs holds the largest head, in compressed rows when materialized") {
@@ -162,18 +163,62 @@ TEST_CASE("the store of pairs holds the largest head, in compressed rows when ma
   CHECK(pair_store_values(two.data()) == 0);
 }
 
-TEST_CASE("recompute stores the pairs of a group of heads, but no more than a chunk") {
-  const PlanOptions options{
-      .schedule = Schedule::recompute, .backward_passes = BackwardPasses::one, .row_panel = 64, .column_panel = 64};
-  // Whole tiles of 64 x 64: what is stored is n^2 for each query head of the group.
-  const auto stored = [&](std::int64_t n, std::int64_t heads, std::int64_t key_value_heads) {
-    const Plan plan =
-        make_plan(full(n), {.head_dim = 1, .query_heads = heads, .key_value_heads = key_value_heads}, options);
-    return pair_store_values(plan.data());
-  };
-  CHECK(stored(128, 1, 1) == 128 * 128);
-  CHECK(stored(128, 4, 4) == 128 * 128);
-  CHECK(stored(128, 4, 2) == 2 * 128 * 128);
-  CHECK(stored(128, 4, 1) == 4 * 128 * 128);
-  CHECK(stored(4096, 1, 1) == kPairStoreValues);
+namespace {
+
+const KeySlices& slices_of(const Plan& plan, std::int64_t key_value = 0) {
+  return plan.data().slices({0, key_value * plan.data().heads_per_group(), key_value});
+}
+
+}  // namespace
+
+TEST_CASE("slices of the one-pass backward hold about as many pairs each") {
+  const Plan plan = make_plan(causal(2048), {.head_dim = 8}, {.schedule = Schedule::recompute});
+  const KeySlices& slices = slices_of(plan);
+  const std::int64_t pairs = causal(2048).pairs();
+  REQUIRE(slices.count() == pairs / kSlicePairs);
+  CHECK(slices.begins.front() == 0);
+  CHECK(slices.begins.back() == plan.data().row_panels(Product::backward_rows));
+  const std::int64_t height = plan.data().cut(Product::backward_rows).row_panel;
+  for (std::int64_t slice = 0; slice < slices.count(); ++slice) {
+    const auto index = static_cast<std::size_t>(slice);
+    const std::int64_t held = causal(2048).pairs(slices.begins[index] * height, slices.begins[index + 1] * height);
+    CHECK(std::abs(held - pairs / slices.count()) <= 2 * height * 2048);
+  }
+}
+
+TEST_CASE("of the slices that touch a panel of keys the first has the caller's memory, the others a slot each") {
+  const Plan plan = make_plan(window(8192, 255, 0), {.head_dim = 8}, {.schedule = Schedule::recompute});
+  const KeySlices& slices = slices_of(plan);
+  REQUIRE(slices.count() > 2);
+  std::vector<bool> used(static_cast<std::size_t>(slices.slot_count) + 1, false);
+  for (std::int64_t panel = 0; panel < slices.column_panels; ++panel) {
+    std::int64_t owners = 0;
+    for (std::int64_t slice = 0; slice < slices.count(); ++slice) {
+      const std::int64_t slot = slices.slot(slice, panel);
+      if (slot == 0) {
+        ++owners;
+      } else if (slot > 0) {
+        CHECK(owners == 1);
+        CHECK(!used[static_cast<std::size_t>(slot)]);
+        used[static_cast<std::size_t>(slot)] = true;
+      }
+    }
+    CHECK(owners == 1);
+  }
+  // A band is touched twice only where two slices meet: the window and the panel around it.
+  CHECK(slices.slot_count <= 4 * (slices.count() - 1));
+}
+
+TEST_CASE("keys that nobody attends to belong to a slice as well") {
+  const Plan plan = make_plan(leading_tokens(100, 1000, 10), {.head_dim = 8}, {.schedule = Schedule::recompute});
+  const KeySlices& slices = slices_of(plan);
+  for (std::int64_t panel = 0; panel < slices.column_panels; ++panel) CHECK(slices.slot(0, panel) == 0);
+}
+
+TEST_CASE("the model's walk, few pairs and many heads make one slice") {
+  CHECK(slices_of(make_plan(full(1024), {.head_dim = 8},
+                            {.backward_passes = BackwardPasses::one, .tile_sizes = TileSizes::model}))
+            .count() == 1);
+  CHECK(slices_of(make_plan(full(256), {.head_dim = 8})).count() == 1);
+  CHECK(slices_of(make_plan(full(1024), {.head_dim = 8, .query_heads = 32})).count() == 1);
 }

@@ -23,7 +23,24 @@ struct Case {
   std::int64_t head_dim = 3;
   std::int64_t value_dim = 3;
   std::optional<double> scale = {};
+  double softcap = 0;
+  std::optional<Pattern> bias = {};  ///< the structure of a bias
+  std::int64_t bias_batch = 1;
+  std::int64_t bias_heads = 1;
+  bool alibi = false;
+  bool sinks = false;
 };
+
+/// Blocks of 2 x 2 over 7 x 3: those of the last row and of the last column are ragged.
+BsrPattern ragged_blocks() {
+  BsrPattern blocks;
+  blocks.rows = 7;
+  blocks.columns = 3;
+  blocks.block_rows = blocks.block_columns = 2;
+  blocks.block_row_offsets = {0, 1, 1, 3, 5};
+  blocks.block_column_indices = {0, 0, 1, 0, 1};
+  return blocks;
+}
 
 /// L = <grad_output, output> + <grad_lse, lse>, where a row with lse -infinity adds nothing.
 double loss(const ReferenceProblem<double>& problem) {
@@ -43,6 +60,7 @@ double loss(const ReferenceProblem<double>& problem) {
 void check_gradient(const ReferenceProblem<double>& problem, const TensorView<double>& input,
                     const Tensor<double>& gradient, const char* name) {
   constexpr double kStep = 1e-5;  // truncation about step^2, rounding about 1e-15 / step
+  CAPTURE(name);
   REQUIRE(gradient.shape() == input.shape());
   double largest_difference = 0;
   for_each_index(input.shape(), [&](auto b, auto h, auto t, auto f) {
@@ -54,7 +72,6 @@ void check_gradient(const ReferenceProblem<double>& problem, const TensorView<do
     input(b, h, t, f) = kept;
     largest_difference = std::max(largest_difference, std::abs((above - below) / (2 * kStep) - gradient(b, h, t, f)));
   });
-  CAPTURE(name);
   CHECK(largest_difference < 1e-8);
 }
 
@@ -68,11 +85,28 @@ void check_all_gradients(const Case& c, std::uint64_t seed) {
   const auto value = normal_tensor<double>({c.batch, c.key_heads, n_k, c.value_dim}, random);
   const auto grad_output = normal_tensor<double>({c.batch, c.query_heads, n_q, c.value_dim}, random);
   const auto grad_lse = normal_tensor<double>({c.batch, c.query_heads, n_q, 1}, random);
-  const ReferenceProblem<double> problem{c.patterns, query, key, value, grad_output, grad_lse, c.scale};
+  ReferenceProblem<double> problem{c.patterns, query, key, value, grad_output, grad_lse, c.scale};
+  LaidOut<double> bias, sinks;
+  std::vector<double> slopes;
+  problem.terms.softcap = c.softcap;
+  if (c.bias) {
+    bias = normal_tensor<double>({c.bias_batch, c.bias_heads, 1, bias_values(*c.bias)}, random);
+    problem.terms.bias = {*c.bias, bias};
+  }
+  if (c.alibi) {
+    for (std::int64_t head = 0; head < c.query_heads; ++head) slopes.push_back(random.uniform());
+    problem.terms.alibi_slopes = slopes;
+  }
+  if (c.sinks) {
+    sinks = normal_tensor<double>({1, c.query_heads, 1, 1}, random);
+    problem.terms.sinks = sinks.memory();
+  }
   const ReferenceResult result = reference_attention(problem);
   check_gradient(problem, query, result.grad_query, "query");
   check_gradient(problem, key, result.grad_key, "key");
   check_gradient(problem, value, result.grad_value, "value");
+  if (c.bias) check_gradient(problem, bias, result.grad_bias, "bias");
+  if (c.sinks) check_gradient(problem, sinks, result.grad_sinks, "sinks");
 }
 
 }  // namespace
@@ -111,6 +145,44 @@ TEST_CASE("reference gradients equal finite differences for a given scale") {
   check_all_gradients({.patterns = causal(4), .scale = 1.7}, 41);
   check_all_gradients({.patterns = causal(4), .scale = -0.3}, 42);
   check_all_gradients({.patterns = causal(4), .scale = 0.0}, 43);
+}
+
+TEST_CASE("reference gradients equal finite differences for each term of a score") {
+  check_all_gradients({.patterns = causal(5), .softcap = 1.5}, 61);
+  check_all_gradients({.patterns = causal(5), .bias = random_pairs(5, 5, 3, 1)}, 62);
+  check_all_gradients({.patterns = causal(3, 5), .alibi = true}, 63);
+  check_all_gradients({.patterns = causal(5), .sinks = true}, 64);
+}
+
+TEST_CASE("reference gradients equal finite differences for all terms together") {
+  // Rows 0 to 3 of the rectangle have no pair, but a sink; the ragged blocks have padding, whose gradient is 0.
+  check_all_gradients({.patterns = causal(7, 3),
+                       .batch = 2,
+                       .query_heads = 4,
+                       .key_heads = 2,
+                       .softcap = 2,
+                       .bias = from_bsr(ragged_blocks()),
+                       .bias_batch = 2,
+                       .bias_heads = 4,
+                       .alibi = true,
+                       .sinks = true},
+                      71);
+}
+
+TEST_CASE("the gradient of a bias that is shared sums over those that share it") {
+  for (const std::int64_t batch : {1, 2}) {
+    for (const std::int64_t heads : {1, 2}) {
+      check_all_gradients({.patterns = PatternGrid({causal(4), window(4, 1, 1)}, 1, 2),
+                           .batch = 2,
+                           .query_heads = 2,
+                           .softcap = 3,
+                           .bias = random_pairs(4, 4, 2, 5),
+                           .bias_batch = batch,
+                           .bias_heads = heads,
+                           .sinks = true},
+                          80 + static_cast<std::uint64_t>(2 * batch + heads));
+    }
+  }
 }
 
 TEST_CASE("a sample of tokens equals these rows of the full result") {

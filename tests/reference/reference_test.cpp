@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cobble/error.hpp"
+#include "cobble/half.hpp"
 #include "cobble/pattern.hpp"
 
 // Cases small enough to be checked by hand. In all of them d = 1 and scale = 1 unless said otherwise, so that a score
@@ -266,6 +267,19 @@ TEST_CASE("float inputs are computed in double") {
       ReferenceProblem<float>{full(1, 2), {query, 1, 1}, {key, 2, 1}, {value, 2, 1}, {}, {}, 0x1.0p-24});
   const double p = 1 / (1 + std::exp(0x1.0p-24 - 1));
   check_equal(result.output, {p + 3 * (1 - p)});
+}
+
+TEST_CASE_TEMPLATE("halves are computed in double", T, bfloat16, float16) {
+  // Two pairs that weigh one to three, with ln 3 rounded to T: o = (4 + 8 w) / (1 + w) with w = exp(q), and a sink and
+  // a bias of T as well.
+  const std::vector<T> query{T(1.0986)}, key{T(0), T(1)}, value{T(4), T(8)}, sinks{T(0.3)}, bias{T(0.7)};
+  ReferenceProblem<T> halves{full(1, 2), {query, 1, 1}, {key, 2, 1}, {value, 2, 1}, {}, {}, 1.0};
+  const double w = std::exp(static_cast<double>(query[0]));
+  check_equal(reference_attention(halves).output, {(4 + 8 * w) / (1 + w)});
+  halves.terms.sinks = sinks;
+  halves.terms.bias = {from_csr({1, 2, {0, 1}, {0}}), {bias.data(), {1, 1, 1, 1}}};
+  const double b = std::exp(static_cast<double>(bias[0])), s = std::exp(static_cast<double>(sinks[0]));
+  check_equal(reference_attention(halves).output, {(4 * b + 8 * w) / (b + w + s)});
 }
 
 TEST_CASE("a problem of no tokens, heads or batch entries has empty results") {

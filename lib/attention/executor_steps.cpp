@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <limits>
+
+#include "attention/executor.hpp"
+
+// What the executor computes: one function a step, each on dense tiles and on lists of pairs.
+
+namespace cobble::detail {
+namespace {
+
+template <class T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+}  // namespace
+
+template <class T>
+void Executor<T>::compute(const Step& step) {
+  switch (step.operation) {
+    case Operation::scores: return multiply_pairs(scale_, query_, key_, step.features, scratch_.score);
+    case Operation::grad_probabilities:
+      return multiply_pairs(T{1}, grad_output_, value_, step.features, scratch_.grad_score);
+    case Operation::online_softmax: return update_softmax();
+    case Operation::row_statistics: return update_statistics(step);
+    case Operation::accumulate_output: return add_to_rows(T{1}, scratch_.score, value_, step, output_);
+    case Operation::finish_output: return finish_output(step);
+    case Operation::finish_lse:
+      finish_rows(step.rows.size());
+      return write_column(scratch_.lse, tensors_.lse, step.head, step.rows);
+    case Operation::delta: return compute_delta(step);
+    case Operation::probabilities: return compute_probabilities();
+    case Operation::grad_scores: return compute_grad_scores();
+    case Operation::grad_query: return add_to_rows(scale_, scratch_.grad_score, key_, step, grad_query_);
+    case Operation::finish_grad_query:
+      return write(grad_query_, tensors_.grad_query, {Operand::grad_query, step.head, step.rows, grad_query_.features});
+    case Operation::grad_key:
+      return add_to_columns(scale_, scratch_.grad_score, query_, step, scratch_.product_key, grad_key_);
+    case Operation::grad_value:
+      return add_to_columns(T{1}, scratch_.score, grad_output_, step, scratch_.product_value, grad_value_);
+    case Operation::project_query:
+      return add_projection<T>(head_matrix(tensors_.query_input, step.head.batch, step.head.query),
+                               head_matrix(tensors_.score_weights, step.head.batch, step.head.query),
+                               head_matrix(tensors_.projected_query, step.head.batch, step.head.query), step.rows,
+                               step.features, step.keys);
+    case Operation::project_value:
+      return add_projection<T>(head_matrix(tensors_.value_input, step.head.batch, step.head.key_value),
+                               head_matrix(tensors_.value_weights, step.head.batch, step.head.key_value),
+                               head_matrix(tensors_.projected_value, step.head.batch, step.head.key_value), step.rows,
+                               step.features, step.keys);
+    case Operation::fold_query: {
+      const T* const origin = grad_query_.at(-step.rows.begin, 0);  // so that rows count from the tensor's first
+      return add_fold<T>(head_matrix(tensors_.query_input, step.head.batch, step.head.query),
+                         {origin, grad_query_.stride(), 1}, sums_, step.rows, plan_.problem.head_dim, step.features);
+    }
+    case Operation::fold_value: {
+      const HeadMatrix<T> sums = head_matrix(tensors_.grad_value, step.head.batch, step.head.key_value);
+      return add_fold<T>(head_matrix(tensors_.value_input, step.head.batch, step.head.key_value),
+                         {sums.data, sums.row_distance, sums.feature_distance}, sums_, step.keys,
+                         plan_.problem.head_dim, step.features);
+    }
+    case Operation::add_score_weight_slice:
+    case Operation::add_value_weight_slice: return add_slice(step.rows, step.features);
+    case Operation::add_key_slice:
+    case Operation::add_value_slice: return add_slice(step.keys, step.features);
+  }
+}
+
+template <class T>
+void Executor<T>::set_shift(std::int64_t rows) {
+  has_empty_rows_ = false;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const bool empty = scratch_.lse[i] == -kInfinity<T>;
+    has_empty_rows_ = has_empty_rows_ || empty;
+    scratch_.shift[i] = empty ? kInfinity<T> : scratch_.lse[i];
+  }
+  std::fill(scratch_.shift + rows, scratch_.shift + round_up(rows, kPaddedElements), kInfinity<T>);
+}
+
+template <class T>
+void Executor<T>::multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, Range features, T* tile) {
+  const bool add = features.begin > 0;
+  const kernels::FeatureRows<const T> keys = columns.rows(features);
+  if (!map_.is_dense()) {
+    kernels_.pair_products(map_.pairs(), features.size(), alpha, rows.rows(features), keys, tile, add);
+    return;
+  }
+  const kernels::FeatureRows<const T> queries = rows.transposed(features);
+  kernels_.multiply({.rows = map_.keys(),
+                     .columns = map_.stride(),
+                     .inner = features.size(),
+                     .alpha = alpha,
+                     .a = keys.data,
+                     .a_stride = keys.stride,
+                     .b = queries.data,
+                     .b_stride = queries.stride,
+                     .c = tile,
+                     .c_stride = map_.stride(),
+                     .add = add,
+                     .columns_of_row = map_.queries_of_key()});
+}
+
+template <class T>
+void Executor<T>::update_softmax() {
+  T* const maximum = scratch_.row_maximum;
+  T* const sum = scratch_.row_sum;
+  const bool rescaled =
+      map_.is_dense() ? kernels_.online_softmax(map_.dense(scratch_.score), maximum, sum, scratch_.rescale)
+                      : kernels_.pair_online_softmax(map_.pairs(), scratch_.score, maximum, sum, scratch_.rescale);
+  if (!rescaled) return;
+  for (std::int64_t i = 0; i < map_.rows(); ++i) {
+    if (scratch_.rescale[i] == T{1}) continue;
+    kernels_.scale(output_.features.size(), scratch_.rescale[i], output_.at(i, output_.features.begin));
+  }
+}
+
+template <class T>
+void Executor<T>::update_statistics(const Step&) {
+  if (map_.is_dense()) {
+    kernels_.row_statistics(map_.dense(scratch_.score), scratch_.row_maximum, scratch_.row_sum);
+  } else {
+    kernels_.pair_row_statistics(map_.pairs(), scratch_.score, scratch_.row_maximum, scratch_.row_sum);
+  }
+}
+
+template <class T>
+bool Executor<T>::may_multiply_densely(TileKind kind, Panel<T>& operand) const {
+  // Where a pair does not count the tile holds 0, and 0 times what is not finite is NaN.
+  return map_.is_dense() && ((kind == TileKind::full && !has_empty_rows_) || operand.all_finite());
+}
+
+template <class T>
+void Executor<T>::add_to_rows(T alpha, const T* tile, Panel<T>& columns, const Step& step, const Sums& sums) {
+  const Range features = step.features;
+  T* const first = sums.at(0, features.begin);
+  if (!map_.is_dense()) {
+    kernels_.pairs_to_rows(map_.pairs(), features.size(), alpha, tile, columns.rows(features), {first, sums.stride()});
+    return;
+  }
+  if (may_multiply_densely(step.kind, columns)) {
+    const kernels::FeatureRows<const T> keys = columns.padded(features);
+    kernels_.multiply({.rows = map_.rows(),
+                       .columns = round_up(features.size(), kPaddedElements),
+                       .inner = map_.keys(),
+                       .alpha = alpha,
+                       .a = tile,
+                       .a_stride = 1,
+                       .a_inner_stride = map_.stride(),
+                       .b = keys.data,
+                       .b_stride = keys.stride,
+                       .c = first,
+                       .c_stride = sums.stride(),
+                       .add = true,
+                       .inner_of_row = map_.keys_of_query()});
+    return;
+  }
+  const kernels::FeatureRows<const T> keys = columns.rows(features);
+  map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
+    kernels_.axpy(features.size(), alpha * tile[at], keys.data + key * keys.stride, first + query * sums.stride());
+  });
+}
+
+template <class T>
+void Executor<T>::add_to_columns(T alpha, const T* tile, Panel<T>& rows, const Step& step, T* product,
+                                 const HeadMatrix<T>& sums) {
+  const Range features = step.features;
+  const std::int64_t distance = sums.feature_distance;
+  T* const first = sums.at(step.keys.begin, features.begin);
+  const std::int64_t stride = sums.row_distance;
+  if (!map_.is_dense() && distance == 1) {
+    kernels_.pairs_to_keys(map_.pairs(), features.size(), alpha, tile, rows.rows(features), {first, stride});
+    return;
+  }
+  if (may_multiply_densely(step.kind, rows)) {
+    const kernels::FeatureRows<const T> queries = rows.padded(features);
+    const bool in_place = distance == 1 && features.size() % kPaddedElements == 0;
+    const std::int64_t product_stride = round_up(features.size(), kPaddedElements);
+    kernels_.multiply({.rows = map_.keys(),
+                       .columns = product_stride,
+                       .inner = map_.rows(),
+                       .alpha = alpha,
+                       .a = tile,
+                       .a_stride = map_.stride(),
+                       .a_inner_stride = 1,
+                       .b = queries.data,
+                       .b_stride = queries.stride,
+                       .c = in_place ? first : product,
+                       .c_stride = in_place ? stride : product_stride,
+                       .add = in_place,
+                       .inner_of_row = map_.queries_of_key()});
+    if (in_place) return;
+    for (std::int64_t key = 0; key < map_.keys(); ++key) {
+      add_scaled<T>(features.size(), T{1}, product + key * product_stride, 1, first + key * stride, distance);
+    }
+    return;
+  }
+  const kernels::FeatureRows<const T> queries = rows.rows(features);
+  map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
+    add_scaled<T>(features.size(), alpha * tile[at], queries.data + query * queries.stride, 1, first + key * stride,
+                  distance);
+  });
+}
+
+template <class T>
+void Executor<T>::finish_rows(std::int64_t rows) {
+  kernels_.finish_rows(round_up(rows, kPaddedElements), scratch_.row_maximum, scratch_.row_sum, scratch_.lse,
+                       scratch_.rescale);
+}
+
+template <class T>
+void Executor<T>::finish_output(const Step& step) {
+  finish_rows(step.rows.size());
+  for (std::int64_t i = 0; i < step.rows.size(); ++i) {
+    T* const output = output_.at(i, output_.features.begin);
+    if (scratch_.row_sum[i] == T{0}) {
+      std::fill_n(output, output_.features.size(), T{0});
+    } else {
+      kernels_.scale(output_.features.size(), scratch_.rescale[i], output);
+    }
+  }
+  if (!plan_.product(Product::forward).rows_pass) return;
+  write(output_, tensors_.output, {Operand::output, step.head, step.rows, output_.features});
+  write_column(scratch_.lse, tensors_.lse, step.head, step.rows);
+}
+
+template <class T>
+void Executor<T>::compute_delta(const Step& step) {
+  const Range features{0, plan_.problem.value_dim};
+  const kernels::FeatureRows<const T> grads = grad_output_.rows(features);
+  const kernels::FeatureRows<const T> outputs = result_output_.rows(features);
+  for (std::int64_t i = 0; i < step.rows.size(); ++i) {
+    const T grad_lse = scratch_.delta[i];
+    scratch_.delta[i] =
+        kernels_.dot(features.size(), grads.data + i * grads.stride, outputs.data + i * outputs.stride) - grad_lse;
+  }
+}
+
+template <class T>
+void Executor<T>::compute_probabilities() {
+  if (map_.is_dense()) {
+    kernels_.probabilities(map_.dense(scratch_.score), scratch_.shift);
+  } else {
+    kernels_.pair_probabilities(map_.pairs(), scratch_.score, scratch_.shift);
+  }
+}
+
+template <class T>
+void Executor<T>::compute_grad_scores() {
+  if (map_.is_dense()) {
+    kernels_.grad_scores(map_.dense(scratch_.grad_score), scratch_.score, scratch_.shift, scratch_.delta);
+  } else {
+    kernels_.pair_grad_scores(map_.pairs(), scratch_.grad_score, scratch_.score, scratch_.shift, scratch_.delta);
+  }
+}
+
+template class Executor<float>;
+template class Executor<double>;
+
+}  // namespace cobble::detail

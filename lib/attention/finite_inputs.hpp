@@ -1,0 +1,36 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "attention/parallel_for.hpp"
+#include "cobble/tensor.hpp"
+#include "kernels/tile_kernels.hpp"
+
+namespace cobble::detail {
+
+/// Whether a tensor holds neither NaN nor infinity. One pass over it, cheap beside any product; false without a look
+/// when its features do not lie side by side.
+template <class T>
+bool is_finite(const TensorView<const T>& tensor) {
+  constexpr std::int64_t kTokens = 1024;
+  const TensorShape& shape = tensor.shape();
+  if (tensor.data() == nullptr || tensor.strides().features != 1) return false;
+  const std::int64_t parts = (shape.tokens + kTokens - 1) / kTokens;
+  std::atomic<bool> finite = true;
+  parallel_for(shape.batch * shape.heads * parts, [&](std::int64_t task) {
+    const std::int64_t head = task / parts % shape.heads;
+    const std::int64_t batch = task / parts / shape.heads;
+    const std::int64_t begin = task % parts * kTokens;
+    const std::int64_t end = std::min(begin + kTokens, shape.tokens);
+    for (std::int64_t token = begin; token < end && finite.load(std::memory_order_relaxed); ++token) {
+      if (!kernels::tile_kernels<T>().all_finite(shape.features, tensor.row(batch, head, token))) {
+        finite.store(false, std::memory_order_relaxed);
+      }
+    }
+  });
+  return finite;
+}
+
+}  // namespace cobble::detail

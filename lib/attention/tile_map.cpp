@@ -1,0 +1,175 @@
+#include "attention/tile_map.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "pattern/pattern_node.hpp"
+
+namespace cobble::detail {
+namespace {
+
+/// Transposes 64 x 64 bits: bit c of word r becomes bit r of word c. (Hacker's Delight, section 7-3.)
+void transpose_bits(std::uint64_t* words) noexcept {
+  std::uint64_t mask = 0x00000000FFFFFFFFU;
+  for (int width = 32; width != 0; width /= 2, mask ^= mask << width) {
+    for (int row = 0; row < 64; row = ((row | width) + 1) & ~width) {
+      const std::uint64_t swapped = ((words[row] >> width) ^ words[row | width]) & mask;
+      words[row] ^= swapped << width;
+      words[row | width] ^= swapped;
+    }
+  }
+}
+
+/// A pair in a list costs about as much as this many places of a dense tile: measured medians of forward and backward.
+constexpr double kPlacesPerPair = 2.25;
+
+}  // namespace
+
+void TileMap::assign(const Pattern& pattern, Range rows, Range keys, std::int64_t pairs, TileKind kind, bool lists) {
+  const PatternNode& node = pattern.node();
+  if (node_ == &node && rows_ == rows && keys_ == keys) return;  // P and dS share a tile
+  node_ = &node;
+  rows_ = rows;
+  keys_ = keys;
+  if (kind == TileKind::full) {
+    form_ = Form::all;
+    return;
+  }
+  if (tile_layout(rows.size(), keys.size(), pairs, lists).compact) {
+    list_pattern(node, pairs);
+    return;
+  }
+  if (!find_intervals(node)) build_bits(node);
+  std::int64_t places = 0;
+  for (std::int64_t i = 0; i < rows.size(); ++i) {
+    const kernels::Interval interval = keys_of_query_[static_cast<std::size_t>(i)];
+    places += interval.end - interval.begin;
+  }
+  if (kPlacesPerPair * static_cast<double>(pairs) < static_cast<double>(places)) list_dense();
+}
+
+bool TileMap::find_intervals(const PatternNode& node) {
+  runs_.resize(static_cast<std::size_t>(rows()));
+  if (!node.single_runs(static_cast<std::int32_t>(rows_.begin), static_cast<std::int32_t>(rows_.end),
+                        static_cast<std::int32_t>(keys_.begin), static_cast<std::int32_t>(keys_.end), runs_.data())) {
+    return false;
+  }
+  keys_of_query_.assign(static_cast<std::size_t>(stride()), {});
+  queries_of_key_.assign(static_cast<std::size_t>(keys()), {});
+  const auto first_key = static_cast<std::int32_t>(keys_.begin);
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (runs_[i].begin < runs_[i].end) keys_of_query_[i] = {runs_[i].begin - first_key, runs_[i].end - first_key};
+  }
+  // Each row's interval must meet what the rows before it cover, so that only keys at either end are new.
+  const auto sweep = [&](auto from, auto until, int step, auto set) {
+    kernels::Interval covered{};
+    for (auto i = from; i != until; i += step) {
+      const kernels::Interval interval = keys_of_query_[static_cast<std::size_t>(i)];
+      if (interval.begin == interval.end) continue;
+      if (covered.begin == covered.end) covered = {interval.begin, interval.begin};
+      if (interval.begin > covered.end || interval.end < covered.begin) return false;
+      for (; covered.begin > interval.begin; --covered.begin) set(covered.begin - 1, i);
+      for (; covered.end < interval.end; ++covered.end) set(covered.end, i);
+    }
+    return true;
+  };
+  const auto size = static_cast<std::int32_t>(rows());
+  form_ = Form::intervals;
+  return sweep(0, size, 1,
+               [&](std::int32_t key, std::int32_t i) { queries_of_key_[static_cast<std::size_t>(key)].begin = i; }) &&
+         sweep(size - 1, -1, -1,
+               [&](std::int32_t key, std::int32_t i) { queries_of_key_[static_cast<std::size_t>(key)].end = i + 1; });
+}
+
+void TileMap::build_bits(const PatternNode& node) {
+  form_ = Form::bits;
+  words_ = divide_up(rows(), 64);
+  const std::int64_t key_words = divide_up(keys(), 64);
+  bits_.resize(static_cast<std::size_t>(key_words * 64 * words_));
+  keys_of_query_.assign(static_cast<std::size_t>(stride()), {});
+  queries_of_key_.resize(static_cast<std::size_t>(keys()));
+  for (std::int64_t word = 0; word < words_; ++word) {
+    const std::int64_t height = std::min<std::int64_t>(64, rows() - word * 64);
+    for (std::int64_t key_word = 0; key_word < key_words; ++key_word) {
+      const std::int64_t width = std::min<std::int64_t>(64, keys() - key_word * 64);
+      const std::uint64_t inside = ~std::uint64_t{0} >> (64 - width);
+      std::uint64_t block[64] = {};
+      for (std::int64_t i = 0; i < height; ++i) {
+        const std::uint64_t bits = node.bits(static_cast<std::int32_t>(rows_.begin + word * 64 + i),
+                                             static_cast<std::int32_t>(keys_.begin + key_word * 64)) &
+                                   inside;
+        block[i] = bits;
+        if (bits == 0) continue;
+        kernels::Interval& interval = keys_of_query_[static_cast<std::size_t>(word * 64 + i)];
+        if (interval.end == 0) interval.begin = static_cast<std::int32_t>(key_word * 64 + std::countr_zero(bits));
+        interval.end = static_cast<std::int32_t>(key_word * 64 + 64 - std::countl_zero(bits));
+      }
+      transpose_bits(block);
+      for (std::int64_t j = 0; j < 64; ++j) {
+        bits_[static_cast<std::size_t>((key_word * 64 + j) * words_ + word)] = block[j];
+      }
+    }
+  }
+  for (std::int64_t key = 0; key < keys(); ++key) {
+    kernels::Interval interval{};
+    for (std::int64_t word = 0; word < words_; ++word) {
+      const std::uint64_t bits = bits_[static_cast<std::size_t>(key * words_ + word)];
+      if (bits == 0) continue;
+      if (interval.end == 0) interval.begin = static_cast<std::int32_t>(word * 64 + std::countr_zero(bits));
+      interval.end = static_cast<std::int32_t>(word * 64 + 64 - std::countl_zero(bits));
+    }
+    queries_of_key_[static_cast<std::size_t>(key)] = interval;
+  }
+}
+
+void TileMap::list_dense() {
+  row_offsets_.assign(1, 0);
+  pair_keys_.clear();
+  for (std::int64_t query = 0; query < rows(); ++query) {
+    const kernels::Interval interval = keys_of_query_[static_cast<std::size_t>(query)];
+    for (std::int32_t key = interval.begin; key < interval.end; ++key) {
+      if (holds(query, key)) pair_keys_.push_back(key);
+    }
+    row_offsets_.push_back(static_cast<std::int32_t>(pair_keys_.size()));
+  }
+  form_ = Form::list;
+}
+
+void TileMap::list_pattern(const PatternNode& node, std::int64_t pairs) {
+  form_ = Form::list;
+  row_offsets_.resize(static_cast<std::size_t>(rows()) + 1);
+  pair_keys_.resize(static_cast<std::size_t>(pairs));
+  std::int32_t* const keys_of_pairs = pair_keys_.data();
+  std::int32_t count = 0;
+  const auto end = static_cast<std::int32_t>(keys_.end);
+  const auto begin = static_cast<std::int32_t>(keys_.begin);
+  const bool stored = node.stored_row(0).data() != nullptr;
+  if (stored) {
+    const bool goes_on = followed_ == &node && followed_rows_ == rows_ && followed_until_ == keys_.begin;
+    next_.resize(static_cast<std::size_t>(rows()));
+    for (std::int64_t i = 0; i < rows(); ++i) {
+      const std::span<const std::int32_t> row = node.stored_row(static_cast<std::int32_t>(rows_.begin + i));
+      const std::int32_t* const last = row.data() + row.size();
+      const std::int32_t*& next = next_[static_cast<std::size_t>(i)];
+      if (!goes_on) next = begin == 0 ? row.data() : std::lower_bound(row.data(), last, begin);
+      const std::int32_t* column = next;
+      for (; column != last && *column < end; ++column) keys_of_pairs[count++] = *column - begin;
+      next = column;
+      row_offsets_[static_cast<std::size_t>(i) + 1] = count;
+    }
+    followed_ = &node;
+    followed_rows_ = rows_;
+    followed_until_ = keys_.end;
+    return;
+  }
+  for (std::int64_t i = 0; i < rows(); ++i) {
+    runs_.clear();
+    node.append_runs(static_cast<std::int32_t>(rows_.begin + i), begin, end, runs_);
+    for (const ColumnRun run : runs_) {
+      for (std::int32_t column = run.begin; column < run.end; ++column) keys_of_pairs[count++] = column - begin;
+    }
+    row_offsets_[static_cast<std::size_t>(i) + 1] = count;
+  }
+}
+
+}  // namespace cobble::detail

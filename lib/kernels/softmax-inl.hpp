@@ -1,0 +1,215 @@
+// Softmax, forward and backward, on dense tiles. Included once for each target.
+#if defined(COBBLE_KERNELS_SOFTMAX_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef COBBLE_KERNELS_SOFTMAX_INL
+#undef COBBLE_KERNELS_SOFTMAX_INL
+#else
+#define COBBLE_KERNELS_SOFTMAX_INL
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/exponential-inl.hpp"
+#include "kernels/tile_kernels.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cobble::kernels::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// All of a dense tile's pairs count.
+template <class T>
+struct WholeTile {
+  explicit WholeTile(const DenseTile<T>&) {}
+  template <class D>
+  struct Column {
+    Column(D, const WholeTile&, std::int64_t) {}
+    HWY_INLINE hn::Vec<D> select(D, std::int64_t, hn::Vec<D> value, hn::Vec<D>) const { return value; }
+  };
+};
+
+/// Those count that have their bit set.
+template <class T>
+struct BitTile {
+  const std::uint64_t* bits;
+  std::int64_t words;
+
+  explicit BitTile(const DenseTile<T>& tile) : bits(tile.bits), words(tile.words) {}
+  template <class D>
+  struct Column {
+    const std::uint64_t* first;
+    std::int64_t words;
+    int shift;
+
+    HWY_INLINE Column(D, const BitTile& tile, std::int64_t query)
+        : first(tile.bits + query / 64), words(tile.words), shift(static_cast<int>(query % 64)) {}
+    HWY_INLINE hn::Vec<D> select(D d, std::int64_t key, hn::Vec<D> value, hn::Vec<D> other) const {
+      const std::uint64_t word = first[key * words] >> shift;
+      std::uint8_t bytes[8];
+      hwy::CopyBytes<8>(&word, bytes);
+      return hn::IfThenElse(hn::LoadMaskBits(d, bytes), value, other);
+    }
+  };
+};
+
+/// Those count whose key lies in the query's interval.
+template <class T>
+struct IntervalTile {
+  const Interval* intervals;
+
+  explicit IntervalTile(const DenseTile<T>& tile) : intervals(tile.keys_of_query) {}
+  template <class D>
+  struct Column {
+    hn::Vec<D> begin;
+    hn::Vec<D> end;
+
+    HWY_INLINE Column(D d, const IntervalTile& tile, std::int64_t query) {
+      HWY_ALIGN T ends[2][hn::MaxLanes(d)];
+      for (std::int64_t lane = 0; lane < static_cast<std::int64_t>(hn::MaxLanes(d)); ++lane) {
+        ends[0][lane] = static_cast<T>(tile.intervals[query + lane].begin);
+        ends[1][lane] = static_cast<T>(tile.intervals[query + lane].end);
+      }
+      begin = hn::Load(d, ends[0]);
+      end = hn::Load(d, ends[1]);
+    }
+    HWY_INLINE hn::Vec<D> select(D d, std::int64_t key, hn::Vec<D> value, hn::Vec<D> other) const {
+      const auto at = hn::Set(d, static_cast<T>(key));
+      return hn::IfThenElse(hn::And(hn::Ge(at, begin), hn::Lt(at, end)), value, other);
+    }
+  };
+};
+
+/// Calls visit with the kind of tile that says which pairs count.
+template <class T, class Visit>
+HWY_INLINE auto with_pairs_of(const DenseTile<T>& tile, Visit visit) {
+  if (tile.bits != nullptr) return visit(BitTile<T>(tile));
+  if (tile.keys_of_query != nullptr) return visit(IntervalTile<T>(tile));
+  return visit(WholeTile<T>(tile));
+}
+
+/// value = update(key, value) for the pairs of each key that count, 0 for the others.
+template <class D, class Column, class T, class Update>
+HWY_INLINE void update_keys(D d, const DenseTile<T>& tile, const Column& column, std::int64_t query, Update update) {
+  T* at = tile.values + query;
+  const auto zero = hn::Zero(d);
+  for (std::int64_t key = 0; key < tile.keys; ++key, at += tile.stride) {
+    hn::StoreU(column.select(d, key, update(key, hn::LoadU(d, at)), zero), d, at);
+  }
+}
+
+template <class D, class Column, class T>
+HWY_INLINE hn::Vec<D> column_maximum(D d, const DenseTile<T>& tile, const Column& column, std::int64_t query,
+                                     hn::Vec<D> maximum) {
+  const auto lowest = hn::Neg(hn::Inf(d));
+  hn::Vec<D> even = maximum;
+  hn::Vec<D> odd = maximum;
+  const T* at = tile.values + query;
+  const auto value = [&](std::int64_t key)
+                         HWY_ATTR { return column.select(d, key, hn::LoadU(d, at + key * tile.stride), lowest); };
+  std::int64_t key = 0;
+  for (; key + 2 <= tile.keys; key += 2) {
+    even = hn::Max(value(key), even);  // the second operand wins over a NaN
+    odd = hn::Max(value(key + 1), odd);
+  }
+  if (key < tile.keys) even = hn::Max(value(key), even);
+  return hn::Max(even, odd);
+}
+
+template <bool kKeepScores, class Pairs, class T>
+HWY_INLINE bool softmax(const Pairs& pairs, const DenseTile<T>& tile, T* maximum, T* sum, T* rescale) {
+  const hn::ScalableTag<T> d;
+  using Column = typename Pairs::template Column<hn::ScalableTag<T>>;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  const auto lowest = hn::Neg(hn::Inf(d));
+  const auto one = hn::Set(d, T{1});
+  bool rescaled = false;
+  for (std::int64_t query = 0; query < tile.queries; query += kLanes) {
+    const Column column(d, pairs, query);
+    const auto before = hn::LoadU(d, maximum + query);
+    const auto after = column_maximum(d, tile, column, query, before);
+    // A row whose scores are all -infinity so far has nothing to be measured against: exp(-inf - -inf) is no number.
+    const auto shift = hn::IfThenZeroElse(hn::Eq(after, lowest), after);
+    const auto factor = exponential(d, hn::Sub(before, shift));
+    auto total = hn::Zero(d);
+    T* at = tile.values + query;
+    for (std::int64_t key = 0; key < tile.keys; ++key, at += tile.stride) {
+      const auto p = column.select(d, key, exponential(d, hn::Sub(hn::LoadU(d, at), shift)), hn::Zero(d));
+      total = hn::Add(total, p);
+      if constexpr (!kKeepScores) hn::StoreU(p, d, at);
+    }
+    if constexpr (!kKeepScores) {
+      hn::StoreU(factor, d, rescale + query);
+      rescaled = rescaled || !hn::AllTrue(d, hn::Eq(factor, one));
+    }
+    hn::StoreU(after, d, maximum + query);
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, sum + query), factor, total), d, sum + query);
+  }
+  return rescaled;
+}
+
+template <class T>
+bool online_softmax(const DenseTile<T>& tile, T* maximum, T* sum, T* rescale) {
+  return with_pairs_of(tile,
+                       [&](const auto& pairs) HWY_ATTR { return softmax<false>(pairs, tile, maximum, sum, rescale); });
+}
+
+template <class T>
+void row_statistics(const DenseTile<T>& tile, T* maximum, T* sum) {
+  with_pairs_of(tile, [&](const auto& pairs)
+                          HWY_ATTR { return softmax<true>(pairs, tile, maximum, sum, static_cast<T*>(nullptr)); });
+}
+
+/// Calls visit(d, column, first query, shift of its queries, which of them are no empty rows).
+template <class T, class Visit>
+HWY_INLINE void for_each_column(const DenseTile<T>& tile, const T* shift, Visit visit) {
+  with_pairs_of(tile, [&](const auto& pairs) HWY_ATTR {
+    const hn::ScalableTag<T> d;
+    using Column = typename std::remove_cvref_t<decltype(pairs)>::template Column<hn::ScalableTag<T>>;
+    for (std::int64_t query = 0; query < tile.queries; query += static_cast<std::int64_t>(hn::MaxLanes(d))) {
+      const auto by = hn::LoadU(d, shift + query);
+      visit(d, Column(d, pairs, query), query, by, hn::Ne(by, hn::Inf(d)));
+    }
+  });
+}
+
+template <class T>
+void probabilities(const DenseTile<T>& tile, const T* shift) {
+  for_each_column(tile, shift, [&](auto d, const auto& column, std::int64_t query, auto by, auto live) HWY_ATTR {
+    update_keys(d, tile, column, query, [&](std::int64_t, auto score) HWY_ATTR {
+      return hn::IfThenElseZero(live, exponential(d, hn::Sub(score, by)));
+    });
+  });
+}
+
+template <class T>
+void grad_scores(const DenseTile<T>& tile, const T* probability, const T* shift, const T* delta) {
+  for_each_column(tile, shift, [&](auto d, const auto& column, std::int64_t query, auto, auto live) HWY_ATTR {
+    const auto by = hn::LoadU(d, delta + query);
+    update_keys(d, tile, column, query, [&](std::int64_t key, auto grad) HWY_ATTR {
+      const auto p = hn::LoadU(d, probability + key * tile.stride + query);
+      return hn::IfThenElseZero(live, hn::Mul(p, hn::Sub(grad, by)));
+    });
+  });
+}
+
+template <class T>
+void finish_rows(std::int64_t n, const T* maximum, const T* sum, T* lse, T* factor) {
+  const hn::ScalableTag<T> d;
+  const auto lowest = hn::Neg(hn::Inf(d));
+  for (std::int64_t i = 0; i < n; i += static_cast<std::int64_t>(hn::MaxLanes(d))) {
+    const auto total = hn::LoadU(d, sum + i);
+    const auto empty = hn::Eq(total, hn::Zero(d));
+    const auto safe = hn::IfThenElse(empty, hn::Set(d, T{1}), total);
+    hn::StoreU(hn::IfThenElse(empty, lowest, hn::Add(hn::LoadU(d, maximum + i), hn::Log(d, safe))), d, lse + i);
+    hn::StoreU(hn::IfThenZeroElse(empty, hn::Div(hn::Set(d, T{1}), safe)), d, factor + i);
+  }
+}
+
+}  // namespace
+}  // namespace cobble::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard

@@ -1,0 +1,237 @@
+#include "plan/estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/checked.hpp"
+
+namespace cobble::detail {
+namespace {
+
+/// What the tiles of one product hold, all heads.
+struct Tally {
+  double dense_places = 0;  ///< of dense tiles, between the first and the last pair of each row
+  double listed_pairs = 0;
+  double listed_rows = 0;  ///< rows with a pair in a tile of a list, summed over the tiles
+  double tiles = 0;
+  double touched_rows = 0;  ///< of all tiles
+  double columns = 0;       ///< of all tiles
+
+  void add(const Tally& other, double factor) {
+    dense_places += factor * other.dense_places;
+    listed_pairs += factor * other.listed_pairs;
+    listed_rows += factor * other.listed_rows;
+    tiles += factor * other.tiles;
+    touched_rows += factor * other.touched_rows;
+    columns += factor * other.columns;
+  }
+};
+
+/// One row panel's tiles, from its runs.
+class PanelTally {
+ public:
+  PanelTally(const Pattern& pattern, const TileCut& cut, bool lists)
+      : pattern_(pattern), width_(std::max<std::int64_t>(cut.column_panel, 1)), lists_(lists) {
+    const std::int64_t panels = divide_up(pattern.columns(), width_);
+    entries_.resize(static_cast<std::size_t>(panels));
+  }
+
+  Tally count(Range rows) {
+    touched_.clear();
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+      runs_.clear();
+      pattern_.append_runs(row, 0, pattern_.columns(), runs_);
+      for (const ColumnRun run : runs_) add_run(row, run);
+    }
+    Tally tally;
+    for (const std::int64_t panel : touched_) {
+      Entry& entry = entries_[static_cast<std::size_t>(panel)];
+      const std::int64_t width = std::min(width_, pattern_.columns() - panel * width_);
+      const std::int64_t area = width * rows.size();
+      // As TileMap decides.
+      const bool listed =
+          entry.pairs < area && (lists_ || entry.pairs < area / kSparseTileFill ||
+                                 2.25 * static_cast<double>(entry.pairs) < static_cast<double>(entry.span));
+      if (listed) {
+        tally.listed_pairs += static_cast<double>(entry.pairs);
+        tally.listed_rows += static_cast<double>(entry.rows);
+      } else {
+        tally.dense_places += static_cast<double>(entry.span);
+      }
+      tally.tiles += 1;
+      tally.touched_rows += static_cast<double>(entry.rows);
+      tally.columns += static_cast<double>(width);
+      entry = {};
+    }
+    return tally;
+  }
+
+ private:
+  struct Entry {
+    std::int64_t pairs = 0;
+    std::int64_t span = 0;  ///< from the first to the last pair, summed over the rows
+    std::int64_t rows = 0;
+    std::int64_t last_row = -1;
+    std::int64_t last_end = 0;
+  };
+
+  void add_run(std::int64_t row, ColumnRun run) {
+    for (std::int64_t begin = run.begin; begin < run.end;) {
+      const std::int64_t panel = begin / width_;
+      const std::int64_t end = std::min<std::int64_t>(run.end, (panel + 1) * width_);
+      Entry& entry = entries_[static_cast<std::size_t>(panel)];
+      if (entry.pairs == 0) touched_.push_back(panel);
+      const bool is_new = entry.last_row != row;
+      entry.rows += is_new ? 1 : 0;
+      entry.span += end - (is_new ? begin : entry.last_end);
+      entry.pairs += end - begin;
+      entry.last_row = row;
+      entry.last_end = end;
+      begin = end;
+    }
+  }
+
+  const Pattern& pattern_;
+  std::int64_t width_;
+  bool lists_;
+  std::vector<Entry> entries_;
+  std::vector<std::int64_t> touched_;
+  std::vector<ColumnRun> runs_;
+};
+
+/// From up to kSamples row panels of each pattern, of a long panel its first rows.
+Tally sample(const PlanData& plan, const TileCut& cut, bool lists) {
+  constexpr std::int64_t kSamples = 24;
+  constexpr std::int64_t kRows = 128;
+  const std::int64_t rows = plan.patterns.rows();
+  if (rows == 0) return {};
+  const std::int64_t panels = divide_up(rows, cut.row_panel);
+  const std::int64_t samples = std::min(panels, kSamples);
+  std::vector<Tally> of_pattern;
+  for (const Pattern& pattern : plan.patterns.patterns()) {
+    PanelTally panel_tally(pattern, cut, lists);
+    Tally sum;
+    double sampled = 0;
+    double sampled_panels = 0;
+    Tally tiles;
+    for (std::int64_t index = 0; index < samples; ++index) {
+      const std::int64_t begin = panels * index / samples * cut.row_panel;
+      const std::int64_t end = std::min({begin + cut.row_panel, begin + kRows, rows});
+      const Tally tally = panel_tally.count({begin, end});
+      sum.add(tally, 1);
+      tiles.add(tally, 1);
+      sampled += static_cast<double>(end - begin);
+      sampled_panels += 1;
+    }
+    Tally& total = of_pattern.emplace_back();
+    total.add(sum, static_cast<double>(rows) / sampled);
+    // A long panel has as many tiles as the rows looked at, and a few more.
+    const double whole = static_cast<double>(panels) / sampled_panels;
+    total.tiles = tiles.tiles * whole;
+    total.columns = tiles.columns * whole;
+  }
+  Tally total;
+  for (std::int64_t batch = 0; batch < plan.problem.batch; ++batch) {
+    for (std::int64_t head = 0; head < plan.problem.query_heads; ++head) {
+      total.add(of_pattern[static_cast<std::size_t>(plan.patterns.index(batch, head))], 1);
+    }
+  }
+  return total;
+}
+
+class Estimate {
+ public:
+  Estimate(const PlanData& plan, const PlanOptions& options, const CandidatePlan& candidate)
+      : plan_(plan), cost_(plan.cost_model), element_bytes_(options.element_bytes), candidate_(candidate) {
+    for (const TileCut& cut : candidate.cuts)
+      tallies_.push_back(sample(plan, cut, candidate.lists || cut.most_pairs > 0));
+  }
+
+  const Tally& tally(Product product) const {
+    return tallies_[static_cast<std::size_t>(candidate_.products[static_cast<std::size_t>(product)].cut)];
+  }
+  /// The time of products of `flop` a pair in all, `exponentials` a pair and `visits` of every row and tile.
+  double seconds(Product product, double flop, double exponentials, double visits) const {
+    const Tally& held = tally(product);
+    const ProductTiles& tiles = candidate_.products[static_cast<std::size_t>(product)];
+    const TileCut& cut = candidate_.cuts[static_cast<std::size_t>(tiles.cut)];
+    const double features = static_cast<double>(std::max(plan_.problem.head_dim, plan_.problem.value_dim));
+    const double panel = static_cast<double>(std::min(cut.column_panel, plan_.patterns.columns())) * features *
+                         static_cast<double>(element_bytes_);
+    const auto fast_bytes = static_cast<double>(plan_.fast_memory_words * element_bytes_);
+    const double pair_rate = panel <= static_cast<double>(cost_.near_bytes) ? cost_.near_pair_flop_per_second
+                             : panel <= 2 * fast_bytes                      ? cost_.middle_pair_flop_per_second
+                                                                            : cost_.far_pair_flop_per_second;
+    return held.dense_places * flop / cost_.dense_flop_per_second + held.listed_pairs * flop / pair_rate +
+           (held.dense_places + held.listed_pairs) * exponentials / cost_.exponential_per_second +
+           held.listed_rows * visits * cost_.seconds_per_row + held.tiles * visits / 2 * cost_.seconds_per_tile;
+  }
+
+ private:
+  const PlanData& plan_;
+  const CostModel& cost_;
+  std::int64_t element_bytes_;
+  const CandidatePlan& candidate_;
+  std::vector<Tally> tallies_;
+};
+
+}  // namespace
+
+void estimate(const PlanData& plan, const PlanOptions& options, CandidatePlan& candidate) {
+  const auto d = static_cast<double>(plan.problem.head_dim);
+  const auto d_v = static_cast<double>(plan.problem.value_dim);
+  const Estimate cost(plan, options, candidate);
+  PlanCandidate& summary = candidate.summary;
+  const auto chunks = [&](Product product, double features) {
+    const ProductTiles& tiles = candidate.products[static_cast<std::size_t>(product)];
+    return std::ceil(features / static_cast<double>(std::max<std::int64_t>(tiles.features, 1)));
+  };
+  double seconds = 0;
+  double forward_words = 0;
+  double backward_words = 0;
+  const auto heads = static_cast<double>(plan.problem.batch * plan.problem.query_heads);
+  const double rows = heads * static_cast<double>(plan.patterns.rows());
+  if (summary.schedule == Schedule::recompute) {
+    const bool two = summary.backward_passes == BackwardPasses::two;
+    seconds += cost.seconds(Product::forward, 2 * (d + d_v), 1, 2);
+    seconds += cost.seconds(Product::backward_rows, two ? 2 * (2 * d + d_v) : 2 * (3 * d + 2 * d_v), 1, two ? 3 : 5);
+    if (two) seconds += cost.seconds(Product::backward_columns, 2 * (2 * d + 2 * d_v), 1, 4);
+    const Tally& forward = cost.tally(Product::forward);
+    const Tally& backward = cost.tally(Product::backward_rows);
+    if (candidate.products[static_cast<std::size_t>(Product::forward)].rows_pass) {
+      forward_words = forward.columns * (d + d_v) + forward.touched_rows * (d + 4 * d_v + 4) + rows * (2 * d_v + 6);
+      backward_words =
+          backward.columns * 3 * (d + d_v) + backward.touched_rows * (4 * d + 2 * d_v + 2) + rows * (2 * d + 2 * d_v);
+    } else {
+      const bool keys_pass = candidate.products[static_cast<std::size_t>(Product::forward)].streamed > 0;
+      const double forward_keys = keys_pass ? std::min(forward.columns, forward.listed_pairs) : forward.columns;
+      const double backward_keys = keys_pass ? std::min(backward.columns, backward.listed_pairs) : backward.columns;
+      forward_words = forward_keys * (d + d_v) + rows * (d + d_v + 1);
+      backward_words = backward_keys * (keys_pass ? 4 : 3) * (d + d_v) + rows * (2 * d + 3 * d_v + 3);
+      if (two) backward_words += cost.tally(Product::backward_columns).touched_rows * (d + d_v + 2);
+    }
+  } else {
+    // S in both passes, its exponentials for the sums, for O (once a chunk) and for P.
+    seconds += cost.seconds(Product::scores, 4 * d, 2, 2 * chunks(Product::scores, d));
+    seconds += cost.seconds(Product::output, 2 * d_v, chunks(Product::output, d_v), chunks(Product::output, d_v));
+    seconds += cost.seconds(Product::grad_probabilities, 2 * d_v, 0, chunks(Product::grad_probabilities, d_v));
+    seconds += cost.seconds(Product::grad_query, 2 * d, 0, chunks(Product::grad_query, d));
+    seconds += cost.seconds(Product::grad_key, 2 * d, 0, chunks(Product::grad_key, d));
+    seconds += cost.seconds(Product::grad_value, 2 * d_v, 0, chunks(Product::grad_value, d_v));
+    // Each product lists the pairs of its tiles anew and copies their values from and to slow memory.
+    constexpr double kSecondsPerCopiedPair = 4e-9;
+    constexpr double kProducts = 8;
+    seconds += kProducts * kSecondsPerCopiedPair * static_cast<double>(plan.total_pairs);
+    forward_words = summary.forward_formula_words;
+    backward_words = summary.backward_formula_words;
+  }
+  if (summary.forward_words == 0) {
+    summary.forward_words = static_cast<std::int64_t>(forward_words);
+    summary.backward_words = static_cast<std::int64_t>(backward_words);
+  }
+  const auto words = static_cast<double>(summary.forward_words + summary.backward_words);
+  summary.seconds = seconds + words * static_cast<double>(options.element_bytes) / plan.cost_model.bytes_per_second;
+}
+
+}  // namespace cobble::detail
