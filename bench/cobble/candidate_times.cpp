@@ -10,24 +10,14 @@
 namespace cobble::program {
 namespace {
 
-/// The plan that takes candidate `index` of `plan`; none when it cannot be asked for.
+/// The plan that takes candidate `index`; none when it cannot be made.
 template <class T>
 std::optional<Plan> forced_plan(const Passes<T>& passes, std::size_t index) {
-  const PlanCandidate& candidate = passes.plan().candidates()[index];
   PlanOptions options;
-  options.schedule = candidate.schedule;
-  if (candidate.schedule == Schedule::recompute) {
-    options.backward_passes = candidate.backward_passes;
-    options.row_panel = candidate.row_panel;
-    options.column_panel = candidate.column_panel;
-  }
+  options.candidate = static_cast<std::int64_t>(index);
   try {
-    Plan plan = passes.make_plan(options);
-    const auto chosen = std::find_if(plan.candidates().begin(), plan.candidates().end(),
-                                     [](const PlanCandidate& other) { return other.chosen; });
-    if (chosen == plan.candidates().end() || chosen->name != candidate.name) return std::nullopt;
-    return plan;
-  } catch (const Error&) {  // such as panels too high for the fast memory
+    return passes.make_plan(options);
+  } catch (const Error&) {
     return std::nullopt;
   }
 }

@@ -8,6 +8,8 @@
 #include <malloc.h>
 #endif
 
+#include "cobble/isa.hpp"
+
 namespace cobble::program {
 
 namespace {
@@ -52,6 +54,6 @@ bool reset_peak_memory() {
   return file.good();
 }
 
-std::string instruction_set() { return "baseline"; }
+std::string instruction_set() { return std::string(to_string(isa())); }
 
 }  // namespace cobble::program
