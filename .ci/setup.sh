@@ -2,7 +2,7 @@
 # installed. To be sourced.
 
 build_packages="cmake g++ ninja-build pkgconf libeigen3-dev libtbb-dev libhwloc-dev libzip-dev libsuitesparse-dev libgraphblas-dev libhwy-dev"
-program_packages="libcli11-dev libfmt-dev nlohmann-json3-dev libpng-dev"
+program_packages="libcli11-dev libfmt-dev nlohmann-json3-dev libpng-dev libopenblas0-pthread"
 bench_packages="libbenchmark-dev"
 test_packages="doctest-dev binutils python3 python3-numpy"
 ci_packages="clang-14 libclang-rt-14-dev clang-format-14"

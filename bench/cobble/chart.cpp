@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 #include "text.hpp"
@@ -27,42 +25,30 @@ constexpr Color kSoftInk = {107, 114, 128};
 constexpr Color kGrid = {229, 231, 235};
 constexpr Color kFaintGrid = {243, 244, 246};
 
-bool drawable(double value) { return std::isfinite(value) && value > 0; }
-
-/// Exponents of the axis' two ends.
-struct LogRange {
-  double begin = 0;
-  double end = 1;
-
-  double share(double exponent) const { return (exponent - begin) / (end - begin); }
-};
-
 struct Axes {
-  LogRange x;  ///< base 2
-  LogRange y;  ///< base 10
+  Axis x;
+  Axis y;
 };
 
-/// Holds every point of the series that scale, with a little room.
+/// Hold every point of the series that scale, with a little room.
 Axes fit_axes(const Chart& chart) {
   constexpr double kRoom = 0.4;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  Axes axes = {{kInfinity, -kInfinity}, {kInfinity, -kInfinity}};
+  std::vector<double> x;
+  std::vector<double> y;
+  const Axis any_x(chart.x_scale, {}, 0, 0);
+  const Axis any_y(chart.y_scale, {}, 0, 0);
   for (const ChartPanel& panel : chart.panels) {
     for (const ChartSeries& series : panel.series) {
       if (!series.scales) continue;
       for (const ChartPoint& point : series.points) {
-        if (!drawable(point.x) || !drawable(point.y)) continue;
-        axes.x = {std::min(axes.x.begin, std::log2(point.x)), std::max(axes.x.end, std::log2(point.x))};
-        axes.y = {std::min(axes.y.begin, std::log10(point.y)), std::max(axes.y.end, std::log10(point.y))};
+        if (!any_x.holds(point.x) || !any_y.holds(point.y)) continue;
+        x.push_back(point.x);
+        y.push_back(point.y);
       }
     }
   }
-  if (axes.x.begin > axes.x.end) axes = {{0, 1}, {0, 1}};  // nothing to show
-  axes.x = {axes.x.begin - kRoom, axes.x.end + kRoom};
-  axes.y = {axes.y.begin - kRoom / 2, axes.y.end + kRoom};
-  if (std::ceil(axes.y.begin) + 1 > axes.y.end) {  // at least two labels
-    axes.y = {std::floor(axes.y.begin), std::floor(axes.y.begin) + 2};
-  }
+  Axes axes = {Axis(chart.x_scale, x, kRoom, kRoom), Axis(chart.y_scale, y, kRoom / 2, kRoom, true)};
+  if (chart.y_scale == AxisScale::powers_of_10) axes.y.require_two_powers();
   return axes;
 }
 
@@ -104,11 +90,12 @@ class ChartWriter {
            attributes, escape_xml(words));
   }
 
-  void power(double x, double y, int base, int exponent, const char* anchor) {
+  void label(double x, double y, const AxisTick& tick, const char* anchor) {
+    if (tick.exponent.empty()) return text(x, y, tick.label, anchor, kInk);
     append(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"{}\">{}<tspan dy=\"-5\" font-size=\"10\">{}"
         "</tspan></text>\n",
-        x, y, anchor, to_hex(kInk), base, exponent);
+        x, y, anchor, to_hex(kInk), tick.label, tick.exponent);
   }
 
   void line(double x1, double y1, double x2, double y2, Color color, double stroke, const std::string& dashes = {}) {
@@ -124,8 +111,8 @@ class ChartWriter {
     const auto panels = static_cast<double>(std::max<std::size_t>(chart_.panels.size(), 1));
     return kLeft + panels * kPanelWidth + (panels - 1) * kGap + kRight;
   }
-  double x_of(double exponent) const { return left_ + axes_.x.share(exponent) * kPanelWidth; }
-  double y_of(double exponent) const { return kTop + (1 - axes_.y.share(exponent)) * kPanelHeight; }
+  double x_at(double share) const { return left_ + share * kPanelWidth; }
+  double y_at(double share) const { return kTop + (1 - share) * kPanelHeight; }
 
   /// The first series of each name.
   std::vector<const ChartSeries*> legend_entries() const {
@@ -145,9 +132,9 @@ class ChartWriter {
     left_ = kLeft + static_cast<double>(index) * (kPanelWidth + kGap);
     text(left_, kTop - 12, panel.title, "start", kInk, R"( font-size="15" font-weight="bold")");
     write_grid(index == 0);
-    append("<clipPath id=\"panel{}\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/></clipPath>\n",
-           index, left_, kTop, kPanelWidth, kPanelHeight);
-    append("<g clip-path=\"url(#panel{})\">\n", index);
+    append("<clipPath id=\"{}{}\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/></clipPath>\n",
+           chart_.id, index, left_, kTop, kPanelWidth, kPanelHeight);
+    append("<g clip-path=\"url(#{}{})\">\n", chart_.id, index);
     for (const ChartSeries& series : panel.series) write_series(series);
     svg_ += "</g>\n";
     if (chart_.line) write_vertical_line(*chart_.line);
@@ -157,23 +144,20 @@ class ChartWriter {
 
   void write_grid(bool y_labels) {
     const double bottom = kTop + kPanelHeight;
-    for (int decade = static_cast<int>(std::floor(axes_.y.begin)); decade <= axes_.y.end; ++decade) {
-      for (int digit = 2; digit <= 9; ++digit) {
-        const double exponent = decade + std::log10(digit);
-        if (exponent < axes_.y.begin || exponent > axes_.y.end) continue;
-        line(left_, y_of(exponent), left_ + kPanelWidth, y_of(exponent), kFaintGrid, 1);
+    // Strong lines over faint ones.
+    for (const bool strong : {false, true}) {
+      const Color color = strong ? kGrid : kFaintGrid;
+      const double stroke = strong ? 1.2 : 1;
+      for (const AxisTick& tick : axes_.y.ticks()) {
+        if (tick.strong != strong) continue;
+        line(left_, y_at(tick.share), left_ + kPanelWidth, y_at(tick.share), color, stroke);
+        if (y_labels) label(left_ - 10, y_at(tick.share) + 5, tick, "end");
       }
-      if (decade < axes_.y.begin) continue;
-      line(left_, y_of(decade), left_ + kPanelWidth, y_of(decade), kGrid, 1.2);
-      if (y_labels) power(left_ - 10, y_of(decade) + 5, 10, decade, "end");
-    }
-    const int first = static_cast<int>(std::ceil(axes_.x.begin));
-    const int last = static_cast<int>(std::floor(axes_.x.end));
-    const int step = (last - first) / 12 + 1;
-    for (int exponent = first; exponent <= last; ++exponent) {
-      const bool labelled = exponent % step == 0;
-      line(x_of(exponent), kTop, x_of(exponent), bottom, labelled ? kGrid : kFaintGrid, labelled ? 1.2 : 1);
-      if (labelled) power(x_of(exponent), bottom + 19, 2, exponent, "middle");
+      for (const AxisTick& tick : axes_.x.ticks()) {
+        if (tick.strong != strong) continue;
+        line(x_at(tick.share), kTop, x_at(tick.share), bottom, color, stroke);
+        label(x_at(tick.share), bottom + 19, tick, "middle");
+      }
     }
     text(left_ + kPanelWidth / 2, bottom + 40, chart_.x_label, "middle", kInk, R"( font-size="14")");
     if (y_labels) {
@@ -188,15 +172,18 @@ class ChartWriter {
     std::string path;
     std::string markers;
     for (const ChartPoint& point : series.points) {
-      if (!drawable(point.x) || !drawable(point.y)) continue;
-      const double x = x_of(std::log2(point.x));
-      const double y = y_of(std::log10(point.y));
+      if (!axes_.x.holds(point.x) || !axes_.y.holds(point.y)) continue;
+      const double x = x_at(axes_.x.share(point.x));
+      const double y = y_at(axes_.y.share(point.y));
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
       markers += marker(series, x, y, point.filled);
     }
     if (path.empty()) return;
-    append("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:g}\" stroke-linejoin=\"round\"{}/>\n{}", path,
-           to_hex(series.color), series.width, dash_attribute(series.dashes), markers);
+    if (series.line) {
+      append("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:g}\" stroke-linejoin=\"round\"{}/>\n", path,
+             to_hex(series.color), series.width, dash_attribute(series.dashes));
+    }
+    svg_ += markers;
   }
 
   static std::string marker(const ChartSeries& series, double x, double y, bool filled) {
@@ -213,28 +200,32 @@ class ChartWriter {
             "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"7.4\" height=\"7.4\" fill=\"{}\" stroke=\"{}\" "
             "stroke-width=\"1.6\"/>\n",
             x - 3.7, y - 3.7, fill, stroke);
+      case Marker::diamond:
+        return fmt::format(
+            "<path d=\"M{:.1f} {:.1f}l5 5l-5 5l-5 -5z\" fill=\"{}\" stroke=\"{}\" stroke-width=\"1.6\"/>\n", x, y - 5,
+            fill, stroke);
     }
     return {};
   }
 
   void write_vertical_line(const VerticalLine& vertical) {
-    if (!drawable(vertical.x)) return;
-    const double exponent = std::log2(vertical.x);
+    if (!axes_.x.holds(vertical.x)) return;
+    const double share = axes_.x.share(vertical.x);
     const double label_y = kTop + 18;
-    if (exponent > axes_.x.end) {
+    if (share > 1) {
       return text(left_ + kPanelWidth - 8, label_y, vertical.label + " >", "end", kSoftInk);
     }
-    if (exponent < axes_.x.begin) return text(left_ + 8, label_y, "< " + vertical.label, "start", kSoftInk);
-    const double x = x_of(exponent);
+    if (share < 0) return text(left_ + 8, label_y, "< " + vertical.label, "start", kSoftInk);
+    const double x = x_at(share);
     line(x, kTop, x, kTop + kPanelHeight, kSoftInk, 1.2, "6 4");
-    const bool right_half = axes_.x.share(exponent) > 0.6;
+    const bool right_half = share > 0.6;
     text(x + (right_half ? -7 : 7), label_y, vertical.label, right_half ? "end" : "start", kInk,
          R"( font-weight="bold")");
   }
 
   void write_legend_entry(const ChartSeries& series, double x, double y) {
     constexpr double kSample = 40;
-    line(x, y - 4, x + kSample, y - 4, series.color, series.width, series.dashes);
+    if (series.line) line(x, y - 4, x + kSample, y - 4, series.color, series.width, series.dashes);
     svg_ += marker(series, x + kSample / 2, y - 4, true);
     text(x + kSample + 10, y, series.name, "start", kInk);
   }

@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "chart_axis.hpp"
 #include "color.hpp"
 
-// Charts with two logarithmic axes as SVG, panel beside panel on the same scales.
+// Charts as SVG, panel beside panel on the same axes.
 
 namespace cobble::program {
 
-enum class Marker { none, circle, square };
+enum class Marker { none, circle, square, diamond };
 
 struct ChartPoint {
   double x = 0;
@@ -18,7 +19,8 @@ struct ChartPoint {
   bool filled = true;  ///< the marker
 };
 
-/// A polyline. Points that are not positive and finite are left out; the axes need not hold all of it.
+/// A polyline. Points that an axis cannot hold (not finite; not positive where it is logarithmic) are left out; the
+/// axes need not hold all of it.
 struct ChartSeries {
   std::string name;  ///< in the legend, once for all panels
   std::vector<ChartPoint> points;
@@ -27,6 +29,7 @@ struct ChartSeries {
   std::string dashes;  ///< of SVG's stroke-dasharray; empty: solid
   Marker marker = Marker::none;
   bool scales = false;  ///< whether the axes must hold it
+  bool line = true;     ///< otherwise markers only
 };
 
 struct ChartPanel {
@@ -46,10 +49,12 @@ struct Chart {
   std::string y_label;
   std::string legend_note;
   std::vector<ChartPanel> panels;
+  AxisScale x_scale = AxisScale::powers_of_2;
+  AxisScale y_scale = AxisScale::powers_of_10;
+  std::string id = "panel";          ///< distinct among the charts of one page
   std::optional<VerticalLine> line;  ///< in all panels; an arrow at the edge when the x axis does not reach it
 };
 
-/// The x axis is labelled by powers of two, the y axis by powers of ten.
 std::string chart_svg(const Chart& chart);
 
 }  // namespace cobble::program

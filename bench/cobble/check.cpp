@@ -18,7 +18,6 @@
 namespace cobble::program {
 namespace {
 
-constexpr std::int64_t kFullCheckTokens = 4096;
 constexpr std::int64_t kSampledQueries = 64;
 constexpr std::int64_t kSampledKeys = 16;
 /// Below this share of its largest term a sum in double has cancelled: what is left is rounding.
@@ -201,10 +200,11 @@ double check_tolerance() {
 
 template <class T>
 CheckResult check_against_reference(const ReferenceProblem<T>& problem, const AttentionView<const T>& result,
-                                    const GradientsView<const T>& gradients, std::uint64_t seed) {
+                                    const GradientsView<const T>& gradients, std::uint64_t seed,
+                                    std::int64_t full_check_tokens) {
   const std::int64_t rows = problem.patterns.rows();
   const std::int64_t columns = problem.patterns.columns();
-  const bool sampled = std::max(rows, columns) > kFullCheckTokens;
+  const bool sampled = std::max(rows, columns) > full_check_tokens;
   const ReferenceSample sample{sample_tokens(rows, sampled ? kSampledQueries : rows, seed),
                                sample_tokens(columns, sampled ? kSampledKeys : columns, seed + 1)};
 
@@ -276,12 +276,12 @@ template double check_tolerance<double>();
 template double check_tolerance<bfloat16>();
 template double check_tolerance<float16>();
 template CheckResult check_against_reference(const ReferenceProblem<float>&, const AttentionView<const float>&,
-                                             const GradientsView<const float>&, std::uint64_t);
+                                             const GradientsView<const float>&, std::uint64_t, std::int64_t);
 template CheckResult check_against_reference(const ReferenceProblem<double>&, const AttentionView<const double>&,
-                                             const GradientsView<const double>&, std::uint64_t);
+                                             const GradientsView<const double>&, std::uint64_t, std::int64_t);
 template CheckResult check_against_reference(const ReferenceProblem<bfloat16>&, const AttentionView<const bfloat16>&,
-                                             const GradientsView<const bfloat16>&, std::uint64_t);
+                                             const GradientsView<const bfloat16>&, std::uint64_t, std::int64_t);
 template CheckResult check_against_reference(const ReferenceProblem<float16>&, const AttentionView<const float16>&,
-                                             const GradientsView<const float16>&, std::uint64_t);
+                                             const GradientsView<const float16>&, std::uint64_t, std::int64_t);
 
 }  // namespace cobble::program

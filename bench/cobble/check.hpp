@@ -34,14 +34,18 @@ struct CheckResult {
 template <class T>
 double check_tolerance();
 
-/// Compares everything for up to 4096 tokens; beyond, a seeded sample of queries and keys, of a bias the rows of these
-/// queries, and the gradient of sinks with what output and lse say it is. A bias must be stored as CSR. Heads run in
-/// parallel.
+/// Patterns with up to this many tokens are compared whole.
+inline constexpr std::int64_t kFullCheckTokens = 4096;
+
+/// Compares everything for up to `full_check_tokens`; beyond, a seeded sample of queries and keys, of a bias the rows
+/// of these queries, and the gradient of sinks with what output and lse say it is. A bias must be stored as CSR. Heads
+/// run in parallel.
 ///
 /// Where the exact gradient is 0 because all terms cancel (each row has one pair, say), the reference holds only
 /// rounding errors, and differences are taken relative to the largest term instead.
 template <class T>
 CheckResult check_against_reference(const ReferenceProblem<T>& problem, const AttentionView<const T>& result,
-                                    const GradientsView<const T>& gradients, std::uint64_t seed);
+                                    const GradientsView<const T>& gradients, std::uint64_t seed,
+                                    std::int64_t full_check_tokens = kFullCheckTokens);
 
 }  // namespace cobble::program

@@ -15,5 +15,6 @@ void add_pebble_command(CLI::App& program);
 void add_draw_command(CLI::App& program);
 void add_make_command(CLI::App& program);
 void add_convert_command(CLI::App& program);
+void add_bench_command(CLI::App& program);
 
 }  // namespace cobble::program

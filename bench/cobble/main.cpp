@@ -30,6 +30,7 @@ int main(int argument_count, char** arguments) {
   cobble::program::add_draw_command(program);
   cobble::program::add_make_command(program);
   cobble::program::add_convert_command(program);
+  cobble::program::add_bench_command(program);
   try {
     program.parse(argument_count, arguments);
   } catch (const CLI::Success& request) {  // --help

@@ -1,0 +1,47 @@
+#include "statistics.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+namespace cobble::program {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double median_absolute_deviation(const std::vector<double>& values) {
+  const double centre = median(values);
+  std::vector<double> distances;
+  distances.reserve(values.size());
+  for (const double value : values) distances.push_back(std::abs(value - centre));
+  return median(std::move(distances));
+}
+
+Measurement summarize(const std::vector<double>& times_ms) {
+  return {median(times_ms), median_absolute_deviation(times_ms), times_ms.size()};
+}
+
+double milliseconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::vector<double> measure(const Repetition& repetition, const std::function<void()>& work) {
+  const double budget_ms = repetition.seconds * 1e3;
+  const double warm_up_ms = milliseconds_of(work);
+  const std::size_t least = warm_up_ms > budget_ms ? 1 : repetition.least;
+  std::vector<double> times;
+  for (double total_ms = 0; times.size() < least || (total_ms < budget_ms && times.size() < repetition.most);) {
+    times.push_back(milliseconds_of(work));
+    total_ms += times.back();
+  }
+  return times;
+}
+
+}  // namespace cobble::program

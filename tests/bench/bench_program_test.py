@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""`cobble bench` from outside: JSON names, what it refuses, the page, the environment, and peers that agree.
+
+Usage: bench_program_test.py PROGRAM.
+"""
+
+import html.parser
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+PROGRAM = None
+QUICK = ("--seconds", "0.001", "--threads", "1")
+NAMES = {"name", "pattern", "pairs", "head_dim", "heads", "batch", "dtype", "threads", "schedule", "plan_ms",
+         "forward_ms", "forward_mad_ms", "backward_ms", "backward_mad_ms", "forward_gflops", "backward_gflops",
+         "gemm_gflops", "forward_fraction_of_gemm", "backward_fraction_of_gemm", "flop_bound_speedup", "dense_speedup",
+         "peak_bytes", "max_error", "peers"}
+PEER_NAMES = {"name", "version", "forward_ms", "backward_ms", "max_difference"}
+VOID = {"meta", "br", "link", "img", "hr", "input"}
+
+
+def cobble(*arguments, environment=None):
+    return subprocess.run([PROGRAM, "bench", *map(str, arguments)], capture_output=True, text=True,
+                          env=os.environ | (environment or {}))
+
+
+class Nesting(html.parser.HTMLParser):
+    """Every element that is opened is closed, in order; ids are distinct."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.count = [], set(), {}
+
+    def handle_starttag(self, tag, attributes):
+        self.count[tag] = self.count.get(tag, 0) + 1
+        for name, value in attributes:
+            if name == "id":
+                assert value not in self.ids, value
+                self.ids.add(value)
+            assert name not in ("src", "href"), (tag, value)  # nothing from outside
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, (tag, self.open[-3:])
+        self.open.pop()
+
+
+class BenchTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.folder = pathlib.Path(self.directory.name)
+
+    def json_of(self, *arguments, **options):
+        result = cobble(*arguments, *QUICK, "--json", **options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout), result.stderr
+
+    def test_json_names_and_what_they_mean(self):
+        document, errors = self.json_of("causal(200)", "window(300,20,0)", "--heads", 2, "--batch", 2, "--head-dim",
+                                        "8,16", "--dtype", "f32,f64")
+        self.assertEqual(errors, "")
+        cases = document["cases"]
+        self.assertEqual(len(cases), 8)
+        for case in cases:
+            self.assertLessEqual(NAMES, set(case), case["name"])
+            d = case["head_dim"]
+            self.assertEqual((case["heads"], case["batch"], case["threads"]), (2, 2, 1))
+            self.assertAlmostEqual(case["forward_gflops"], 2 * case["pairs"] * 2 * d / (case["forward_ms"] * 1e6))
+            self.assertAlmostEqual(case["backward_gflops"], 2 * case["pairs"] * 5 * d / (case["backward_ms"] * 1e6))
+            self.assertAlmostEqual(case["flop_bound_speedup"], 4 * case["rows"] * case["columns"] / case["pairs"])
+            self.assertLess(case["max_error"], 1e-12 if case["dtype"] == "f64" else 2e-5)
+            self.assertGreater(case["peak_bytes"], 0)
+            self.assertEqual(case["peers"], [])
+            if case["gemm_gflops"] is not None:
+                self.assertAlmostEqual(case["forward_fraction_of_gemm"], case["forward_gflops"] / case["gemm_gflops"])
+        self.assertEqual(cases[0]["pairs"], 4 * 200 * 201 // 2)
+        for name in ("cpu", "cores", "caches", "isa", "compiler", "cobble", "commit", "os", "governor", "openblas"):
+            self.assertIn(name, document["machine"])
+        self.assertEqual({roof["dtype"] for roof in document["roofs"]}, {"f32", "f64"})
+
+    def test_a_case_of_a_suite(self):
+        document, _ = self.json_of("--suite", "unstructured", "--only", "random(4096,8)", "--no-check", "--regret")
+        (case,) = document["cases"]
+        self.assertEqual(document["suite"], "unstructured")
+        self.assertIsNone(case["max_error"])
+        self.assertGreaterEqual(case["regret"], 1)
+        self.assertEqual(sum(candidate["chosen"] for candidate in case["candidates"]), 1)
+        best = min(candidate["forward_ms"] + candidate["backward_ms"] for candidate in case["candidates"])
+        (chosen,) = (candidate for candidate in case["candidates"] if candidate["chosen"])
+        self.assertAlmostEqual(case["regret"], (chosen["forward_ms"] + chosen["backward_ms"]) / best)
+
+    def test_a_pattern_file_of_the_user(self):
+        path = self.folder / "mine.mtx"
+        path.write_text("%%MatrixMarket matrix coordinate pattern general\n3 4 3\n1 1\n2 4\n3 2\n")
+        document, _ = self.json_of(path, "--threads", "2,1")
+        self.assertEqual([(case["pairs"], case["threads"]) for case in document["cases"]], [(3, 1), (3, 2)])
+
+    def test_wrong_usage_exits_2_and_failures_exit_1(self):
+        for arguments, status in ((["--suite", "features"], 2), (["--suite", "none"], 2), (["--threads", "0"], 2),
+                                  (["--dtype", "f99"], 2), (["--json", "causal(4)"], 2), (["--seconds", "-1"], 2),
+                                  (["full(4)", "--suite", "quick"], 2), (["--suite", "dense", "--only", "nothing"], 2),
+                                  (["windw(4)"], 1), (["no_such_file.mtx"], 1), (["--from", "no_such_file.json"], 1)):
+            with self.subTest(arguments):
+                result = cobble(*arguments)
+                self.assertEqual(result.returncode, status, result.stderr)
+                self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
+    def test_the_environment_does_not_weaken_the_yardstick(self):
+        document, _ = self.json_of("full(16)", environment={"OPENBLAS_CORETYPE": "Nehalem", "OPENBLAS_NUM_THREADS": "1"})
+        self.assertEqual(set(document["machine"]["cleared_environment"]), {"OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS"})
+        openblas = document["machine"]["openblas"]
+        if openblas is None:
+            self.skipTest("OpenBLAS is not installed")
+        plain, _ = self.json_of("full(16)")
+        self.assertEqual(plain["machine"]["cleared_environment"], [])
+        self.assertEqual(openblas, plain["machine"]["openblas"])
+
+    def test_the_page_is_well_formed_and_comes_from_json_too(self):
+        first = self.folder / "first.json"
+        result = cobble("full(64)", "causal(128)", "--threads", "1,2", "--seconds", 0.001, "--regret", "--json", first,
+                        "--html", self.folder / "a.html")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("causal(128)", result.stdout)
+        result = cobble("--from", first, "--html", self.folder / "b.html", "--plots", self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        page = (self.folder / "a.html").read_text()
+        self.assertEqual(page, (self.folder / "b.html").read_text())
+        nesting = Nesting()
+        nesting.feed(page)
+        self.assertEqual(nesting.open, [])
+        self.assertEqual(nesting.count["tr"], 3 + 1 + 4)
+        plots = sorted(self.folder.glob("*.svg"))
+        self.assertEqual(nesting.count["svg"], len(plots))
+        self.assertIn("threads.svg", [plot.name for plot in plots])
+        for plot in plots:
+            self.assertNotIn("nan", plot.read_text())
+            xml.etree.ElementTree.parse(plot)
+
+    def test_peers_agree_or_are_named_as_absent(self):
+        document, errors = self.json_of("random(150,9)", "--heads", 2, "--head-dim", 24, "--peers", "--dtype", "f32,f64")
+        for line in errors.splitlines():
+            self.assertRegex(line, r"^cobble: .* is absent: .")
+        found = set()
+        for case in document["cases"]:
+            for peer in case["peers"]:
+                with self.subTest(case["name"], peer=peer["name"]):
+                    self.assertEqual(set(peer), PEER_NAMES)
+                    self.assertGreater(peer["forward_ms"], 0)
+                    self.assertLess(peer["max_difference"], 1e-11 if case["dtype"] == "f64" else 2e-5)
+                    found.add(peer["name"])
+        absent = {name for name in ("GraphBLAS", "dense on OpenBLAS", "PyTorch", "ONNX Runtime")
+                  if f"{name} is absent" in errors}
+        self.assertEqual(found | absent, {"GraphBLAS", "dense on OpenBLAS", "PyTorch", "ONNX Runtime"})
+        self.assertIn("GraphBLAS", found)  # tests/run installs it
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main(verbosity=1)
