@@ -15,15 +15,34 @@ namespace cobble::kernels::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// min(limit, x) and max(limit, x), but NaN where x is.
+template <class D>
+HWY_INLINE hn::Vec<D> at_most(D d, hn::TFromD<D> limit, hn::Vec<D> x) {
+  const auto most = hn::Set(d, limit);
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  return hn::Min(most, x);  // the second operand is what a NaN survives in
+#else
+  return hn::IfThenElse(hn::Lt(most, x), most, x);  // Min would pass a NaN over
+#endif
+}
+template <class D>
+HWY_INLINE hn::Vec<D> at_least(D d, hn::TFromD<D> limit, hn::Vec<D> x) {
+  const auto least = hn::Set(d, limit);
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  return hn::Max(least, x);
+#else
+  return hn::IfThenElse(hn::Lt(x, least), least, x);
+#endif
+}
+
 /// Cody-Waite reduction x = n log 2 + r, |r| <= log(2) / 2, and a polynomial whose coefficients are 2 / k!, so that
 /// 2^(n - 1), which is a normal number for every result that is one, completes it. The coefficients are minimax, from
 /// Remez' algorithm on [-log(2) / 2, log(2) / 2].
 template <class D>
 HWY_INLINE hn::Vec<D> exponential_f32(D d, hn::Vec<D> x) {
   const hn::RebindToSigned<D> di;
-  const auto lowest = hn::Set(d, -86.6F);  // 2^-125 and below count as 0
-  // The second operand of Min and Max is what a NaN survives in.
-  const auto clamped = hn::Max(lowest, hn::Min(hn::Set(d, 89.0F), x));
+  constexpr float kLowest = -86.6F;  // 2^-125 and below count as 0
+  const auto clamped = at_least(d, kLowest, at_most(d, 89.0F, x));
   // Adding 1.5 * 2^23 rounds to an integer in the low bits; 126 more make it the exponent of 2^(n - 1).
   const auto round = hn::Set(d, 12582912.0F + 126.0F);
   const auto shifted = hn::MulAdd(clamped, hn::Set(d, 1.44269504088896341F), round);
@@ -38,16 +57,15 @@ HWY_INLINE hn::Vec<D> exponential_f32(D d, hn::Vec<D> x) {
   p = hn::MulAdd(p, r, hn::Set(d, 2.0F));
   p = hn::MulAdd(p, r, hn::Set(d, 2.0F));
   const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
-  return hn::IfThenElseZero(hn::Not(hn::Lt(x, lowest)), hn::Mul(p, power));
+  return hn::IfThenElseZero(hn::Not(hn::Lt(x, hn::Set(d, kLowest))), hn::Mul(p, power));
 }
 
 /// The same in double, with the Taylor polynomial.
 template <class D>
 HWY_INLINE hn::Vec<D> exponential_f64(D d, hn::Vec<D> x) {
   const hn::RebindToSigned<D> di;
-  const auto lowest = hn::Set(d, -707.7);
-  const auto normal = hn::Not(hn::Lt(x, lowest));
-  const auto clamped = hn::Max(lowest, hn::Min(hn::Set(d, 710.0), x));
+  constexpr double kLowest = -707.7;  // 2^-1021 and below count as 0
+  const auto clamped = at_least(d, kLowest, at_most(d, 710.0, x));
   const auto kRound = hn::Set(d, 6755399441055744.0);  // 1.5 * 2^52: adding it rounds to an integer in the low bits
   const auto shifted = hn::MulAdd(clamped, hn::Set(d, 1.4426950408889634074), kRound);
   const auto whole = hn::Sub(shifted, kRound);
@@ -69,7 +87,7 @@ HWY_INLINE hn::Vec<D> exponential_f64(D d, hn::Vec<D> x) {
   p = hn::MulAdd(p, r, hn::Set(d, 2.0));
   const auto whole_bits = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, kRound));
   const auto exponent = hn::ShiftLeft<52>(hn::Add(whole_bits, hn::Set(di, std::int64_t{1022})));
-  return hn::IfThenElseZero(normal, hn::Mul(p, hn::BitCast(d, exponent)));
+  return hn::IfThenElseZero(hn::Not(hn::Lt(x, hn::Set(d, kLowest))), hn::Mul(p, hn::BitCast(d, exponent)));
 }
 
 /// Within 2 ulp of exp(x); 0 below the smallest normal number, infinite beyond the largest, NaN stays NaN.

@@ -203,7 +203,10 @@ void finish_rows(std::int64_t n, const T* maximum, const T* sum, T* lse, T* fact
     const auto total = hn::LoadU(d, sum + i);
     const auto empty = hn::Eq(total, hn::Zero(d));
     const auto safe = hn::IfThenElse(empty, hn::Set(d, T{1}), total);
-    hn::StoreU(hn::IfThenElse(empty, lowest, hn::Add(hn::LoadU(d, maximum + i), hn::Log(d, safe))), d, lse + i);
+    // Highway's logarithm makes a number of a NaN, and of infinity.
+    const auto finite = hn::Lt(total, hn::Inf(d));
+    const auto logarithm = hn::IfThenElse(finite, hn::Log(d, safe), total);
+    hn::StoreU(hn::IfThenElse(empty, lowest, hn::Add(hn::LoadU(d, maximum + i), logarithm)), d, lse + i);
     hn::StoreU(hn::IfThenZeroElse(empty, hn::Div(hn::Set(d, T{1}), safe)), d, factor + i);
   }
 }

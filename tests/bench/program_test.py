@@ -5,7 +5,9 @@ Usage: program_test.py PROGRAM. The part on shared pattern files is skipped wher
 """
 
 import json
+import os
 import pathlib
+import platform
 import random
 import struct
 import subprocess
@@ -22,8 +24,9 @@ TOLERANCE = {"f32": 2e-5, "f64": 1e-12}
 TENSORS = {"output", "lse", "grad_query", "grad_key", "grad_value"}
 
 
-def cobble(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+def cobble(*arguments, environment=None):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
+                          env=os.environ | (environment or {}))
 
 
 def decode_png(data):
@@ -93,6 +96,21 @@ class RunTest(ProgramTest):
                                                 "dtype": "f32", "threads": 1}, document["problem"])
         self.assertGreater(document["peak_bytes"], 0)
         self.assertIsInstance(document["isa"], str)
+
+    def test_cobble_isa_chooses_the_instruction_set(self):
+        arguments = ("run", "causal(50)", "--head-dim", 8, "--check", "--json")
+        result = cobble(*arguments, environment={"COBBLE_ISA": "baseline"})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        document = json.loads(result.stdout)
+        self.assertEqual(document["isa"], "baseline")
+        self.assert_check_passes(document, "f32")
+        for widest in ("", "automatic"):
+            result = cobble(*arguments, environment={"COBBLE_ISA": widest})
+            self.assertEqual(json.loads(result.stdout)["isa"], self.json_of("run", "causal(50)")["isa"])
+        other = "avx2" if platform.machine() in ("aarch64", "arm64") else "neon"
+        for wrong in ("avx9", other):
+            result = cobble(*arguments, environment={"COBBLE_ISA": wrong})
+            self.assert_fails(result, 2, wrong, "expected", "baseline")
 
     def test_gflops_count_useful_products_over_all_heads(self):
         document = self.json_of("run", "causal(200)", "--heads", 3, "--batch", 2, "--head-dim", 16, "--value-dim", 8)

@@ -2,39 +2,16 @@
 
 #include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
-#include "cobble/isa.hpp"
 #include "kernels/tile_kernels.hpp"
+#include "support/isas.hpp"
 
 // The terms of scores, on every instruction set that this machine has.
 
 using namespace cobble;
+using namespace cobble::test;
 using kernels::tile_kernels;
-
-namespace {
-
-/// Runs `check` on every instruction set, then goes back to the one before.
-template <class Check>
-void on_every_isa(Check check) {
-  const Isa before = isa();
-  for (const Isa other : available_isas()) {
-    set_isa(other);
-    CAPTURE(std::string(to_string(other)));
-    check();
-  }
-  set_isa(before);
-}
-
-/// |x - exact| in units of x's last place.
-template <class T>
-long double ulps(T x, long double exact) {
-  const T up = std::nextafter(std::abs(x), std::numeric_limits<T>::infinity());
-  return std::abs(static_cast<long double>(x) - exact) / static_cast<long double>(up - std::abs(x));
-}
-
-}  // namespace
 
 TEST_CASE_TEMPLATE("softcap and its slope are exact to a few units in the last place", T, float, double) {
   on_every_isa([] {
