@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "attention/conversions.hpp"
 #include "cobble/tensor.hpp"
 #include "core/checked.hpp"
 #include "kernels/tile_kernels.hpp"
@@ -11,15 +12,17 @@
 namespace cobble::detail {
 
 /// A panel of rows of an input tensor, with some or all of its features. It is copied to aligned scratch memory only
-/// when a kernel asks for what the tensor's memory is not. Ranges of features that are asked for lie within the
-/// panel's.
-template <class T>
+/// when a kernel asks for what the tensor's memory is not, which halves never are. Ranges of features that are asked
+/// for lie within the panel's.
+template <class Storage>
 class Panel {
  public:
+  using T = ComputeType<Storage>;
+
   /// `scratch` has room for all rows, each padded to kPaddedElements; `transposed`, if any, for all features, each with
   /// as many rows, padded. `is_finite`: the whole tensor is known to be.
-  void assign(const TensorView<const T>& tensor, std::int64_t batch, std::int64_t head, Range rows, Range features,
-              bool is_finite, T* scratch, T* transposed = nullptr) {
+  void assign(const TensorView<const Storage>& tensor, std::int64_t batch, std::int64_t head, Range rows,
+              Range features, bool is_finite, T* scratch, T* transposed = nullptr) {
     feature_distance_ = tensor.strides().features;
     source_ = tensor.row(batch, head, rows.begin) + features.begin * feature_distance_;
     row_distance_ = tensor.strides().tokens;
@@ -34,22 +37,31 @@ class Panel {
 
   /// All rows, the features of each side by side.
   kernels::FeatureRows<const T> rows(Range features) noexcept {
-    if (feature_distance_ != 1) return packed(features);
-    return {source_ + (features.begin - features_.begin), row_distance_};
+    if constexpr (!kIsHalf<Storage>) {
+      if (feature_distance_ == 1) return {source_ + (features.begin - features_.begin), row_distance_};
+    }
+    return packed(features);
   }
   /// All rows in whole vectors: padded with zeros to kPaddedElements.
   kernels::FeatureRows<const T> padded(Range features) noexcept {
     // Rows far apart share few cache sets; a dense copy is read many times.
-    const bool in_place = feature_distance_ == 1 && features.size() % kPaddedElements == 0 && row_distance_ > 0 &&
-                          row_distance_ <= 2 * features_.size();
+    const bool in_place = !kIsHalf<Storage> && feature_distance_ == 1 && features.size() % kPaddedElements == 0 &&
+                          row_distance_ > 0 && row_distance_ <= 2 * features_.size();
     return in_place ? rows(features) : packed(features);
   }
   /// Features x rows, each feature's rows padded with zeros to kPaddedElements.
   kernels::FeatureRows<const T> transposed(Range features) noexcept {
     const std::int64_t stride = round_up(rows_, kPaddedElements);
     if (!is_transposed_) {
-      kernels::tile_kernels<T>().transpose(rows_, features_.size(), T{1}, source_, row_distance_, feature_distance_,
-                                           transposed_, stride);
+      const auto transpose = [&](const T* from, std::int64_t row_distance, std::int64_t feature_distance) {
+        kernels::tile_kernels<T>().transpose(rows_, features_.size(), T{1}, from, row_distance, feature_distance,
+                                             transposed_, stride);
+      };
+      if constexpr (kIsHalf<Storage>) {
+        transpose(packed(features_).data, this->stride(), 1);
+      } else {
+        transpose(source_, row_distance_, feature_distance_);
+      }
       is_transposed_ = true;
     }
     return {transposed_ + (features.begin - features_.begin) * stride, stride};
@@ -76,19 +88,14 @@ class Panel {
   }
   void pack() noexcept {
     for (std::int64_t i = 0; i < rows_; ++i) {
-      const T* const from = source_ + i * row_distance_;
       T* const to = scratch_ + i * stride();
-      if (feature_distance_ == 1) {
-        std::copy_n(from, features_.size(), to);
-      } else {
-        for (std::int64_t f = 0; f < features_.size(); ++f) to[f] = from[f * feature_distance_];
-      }
+      convert(features_.size(), source_ + i * row_distance_, feature_distance_, to, 1);
       std::fill(to + features_.size(), to + stride(), T{0});
     }
     packed_ = true;
   }
 
-  const T* source_ = nullptr;
+  const Storage* source_ = nullptr;
   std::int64_t row_distance_ = 0;
   std::int64_t feature_distance_ = 1;
   std::int64_t rows_ = 0;
