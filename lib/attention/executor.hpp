@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "attention/panel.hpp"
@@ -146,6 +147,8 @@ class Executor final : public WalkVisitor {
   /// tile = alpha rows columns^T on the pattern, as the tile's map stores it. Chunks of features after the first are
   /// added.
   void multiply_pairs(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features, T* tile);
+  /// The same of bfloat16 where the instruction set has tiles for it; false when that does not take this product.
+  bool multiply_pairs_by_amx(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features, T* tile);
   /// sums_i += alpha sum_j tile_ij columns_j
   void add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step, const Sums& sums);
   /// sums_j += alpha sum_i tile_ij rows_i, in the memory of the pass
@@ -175,6 +178,7 @@ class Executor final : public WalkVisitor {
   Sums grad_query_;
   TileMap map_;
   TileTerms<T> terms_;
+  bool uses_amx_ = std::is_same_v<Storage, bfloat16> && kernels::uses_amx();
   bool has_empty_rows_ = false;  ///< a row of lse is -infinity
   HeadMatrix<T> grad_key_;
   HeadMatrix<T> grad_value_;

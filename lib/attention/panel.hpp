@@ -6,6 +6,7 @@
 #include "attention/conversions.hpp"
 #include "cobble/tensor.hpp"
 #include "core/checked.hpp"
+#include "kernels/amx.hpp"
 #include "kernels/tile_kernels.hpp"
 #include "plan/plan_data.hpp"
 
@@ -32,6 +33,7 @@ class Panel {
     transposed_ = transposed;
     packed_ = false;
     is_transposed_ = false;
+    is_paired_ = false;
     finite_ = is_finite ? Finite::yes : Finite::unknown;
   }
 
@@ -63,9 +65,26 @@ class Panel {
         transpose(source_, row_distance_, feature_distance_);
       }
       is_transposed_ = true;
+      is_paired_ = false;
     }
     return {transposed_ + (features.begin - features_.begin) * stride, stride};
   }
+  /// Of bfloat16, in the memory of transposed(): pairs of features x rows, as a product by AMX takes them.
+  kernels::FeatureRows<const std::uint32_t> paired() noexcept {
+    const std::int64_t stride = round_up(rows_, kPaddedElements);
+    auto* const to = reinterpret_cast<std::uint32_t*>(transposed_);
+    if (!is_paired_) {
+      kernels::pair_features(rows_, features_.size(), source_, row_distance_, feature_distance_, to, stride);
+      is_paired_ = true;
+      is_transposed_ = false;
+    }
+    return {to, stride};
+  }
+  /// All rows as they are stored; null when features do not lie side by side.
+  kernels::FeatureRows<const Storage> stored() const noexcept {
+    return {feature_distance_ == 1 ? source_ : nullptr, row_distance_};
+  }
+  Range features() const noexcept { return features_; }
   bool all_finite() noexcept {
     if (finite_ == Finite::unknown) {
       const kernels::FeatureRows<const T> all = rows(features_);
@@ -104,6 +123,7 @@ class Panel {
   T* transposed_ = nullptr;
   bool packed_ = false;
   bool is_transposed_ = false;
+  bool is_paired_ = false;
   Finite finite_ = Finite::unknown;
 };
 

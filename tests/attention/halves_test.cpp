@@ -16,7 +16,7 @@
 #include "support/sample_patterns.hpp"
 
 // Tensors of halves. What is computed from them is what float computes from the floats that they are, to the bit,
-// rounded once.
+// rounded once. Where scores of bfloat16 are computed by AMX, their sums run in another order.
 
 using namespace cobble;
 using namespace cobble::test;
@@ -61,10 +61,25 @@ struct FloatInputs {
         grad_lse(converted<float>(inputs.grad_lse.view())) {}
 };
 
+/// The widest instruction set that computes halves with the kernels of float, until this is destroyed.
+class FloatKernels {
+ public:
+  FloatKernels() : before_(isa()) {
+    if (before_ == Isa::amx) set_isa(Isa::avx512);
+  }
+  FloatKernels(const FloatKernels&) = delete;
+  FloatKernels& operator=(const FloatKernels&) = delete;
+  ~FloatKernels() { set_isa(before_); }
+
+ private:
+  Isa before_;
+};
+
 /// Forward and backward of halves against those of float, backward from the output that was rounded.
 template <class Half>
 void check_rounds_once(const Plan& plan, const Inputs<Half>& inputs, Layout output_layout = Layout::contiguous,
                        const ScoreTerms<Half>& terms = {}, const ScoreTerms<float>& float_terms = {}) {
+  const FloatKernels kernels;
   const FloatInputs<Half> floats(inputs);
   const LaidOut<Half> output(output_shape(plan), output_layout);
   const LaidOut<float> lse(lse_shape(plan), output_layout);
