@@ -5,10 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <list>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -102,11 +105,25 @@ double backward_gflops(const Plan& plan, double milliseconds) {
   return milliseconds > 0 ? 2 * static_cast<double>(plan.total_pairs()) * width / (milliseconds * 1e6) : 0;
 }
 
+/// What a file can hold of values: themselves, or as NumPy has no bfloat16, the floats that those are.
+template <class T>
+decltype(NamedArray::values) saved_values(std::span<const T> values, std::list<std::vector<float>>& floats) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    std::vector<float>& converted = floats.emplace_back(values.size());
+    std::transform(values.begin(), values.end(), converted.begin(), [](T value) { return static_cast<float>(value); });
+    return std::span<const float>(converted);
+  } else {
+    return values;
+  }
+}
+
 template <class T>
 void save(const std::string& path, const Attention<T>& result, const Gradients<T>& gradients, bool matrices) {
-  const auto named = [matrices](const char* name, const Tensor<T>& tensor, bool per_token) {
+  std::list<std::vector<float>> floats;
+  const auto saved = [&floats](const auto& tensor) { return saved_values(tensor.values(), floats); };
+  const auto named = [&](const char* name, const auto& tensor, bool per_token) {
     const TensorShape& shape = tensor.shape();
-    NamedArray array{name, {shape.tokens}, tensor.values()};
+    NamedArray array{name, {shape.tokens}, saved(tensor)};
     if (!matrices) array.shape = {shape.batch, shape.heads, shape.tokens};
     if (!per_token) array.shape.push_back(shape.features);
     return array;
@@ -116,7 +133,7 @@ void save(const std::string& path, const Attention<T>& result, const Gradients<T
                                  named("grad_value", gradients.value, false)};
   for (const auto& [name, tensor] :
        {std::pair("grad_bias", &gradients.bias), std::pair("grad_sinks", &gradients.sinks)}) {
-    if (tensor->data() != nullptr) arrays.push_back({name, {std::ssize(tensor->values())}, tensor->values()});
+    if (tensor->data() != nullptr) arrays.push_back({name, {std::ssize(tensor->values())}, saved(*tensor)});
   }
   const Progress progress("writing " + path);
   write_npz(path, arrays);
@@ -220,14 +237,14 @@ void run(const RunArguments& arguments) {
   plan_options.schedule = schedule_named(arguments.schedule);
   plan_options.backward_passes = backward_passes_named(arguments.backward_passes);
   plan_options.fast_memory_bytes = arguments.fast_memory_bytes;
-  plan_options.element_bytes = sizeof(T);
+  plan_options.element_bytes = sizeof(ComputeType<T>);  // of what tiles hold
   const auto plan_start = std::chrono::steady_clock::now();
   const Plan plan = make_plan(loaded.pattern, problem, plan_options);
   report.plan_ms = milliseconds_since(plan_start);
   report.workspace_bytes = plan.workspace_bytes(report.threads, sizeof(T));
 
   Attention<T> result{Tensor<T>({problem.batch, problem.query_heads, loaded.pattern.rows(), problem.value_dim}),
-                      Tensor<T>({problem.batch, problem.query_heads, loaded.pattern.rows(), 1})};
+                      Tensor<ComputeType<T>>({problem.batch, problem.query_heads, loaded.pattern.rows(), 1})};
   Gradients<T> gradients{Tensor<T>(tensors.query.shape), Tensor<T>(tensors.key.shape), Tensor<T>(tensors.value.shape)};
   if (term_values.has_bias) gradients.bias = Tensor<T>(terms.bias.values.shape());
   if (!terms.sinks.empty()) gradients.sinks = Tensor<T>({1, problem.query_heads, 1, 1});
@@ -272,7 +289,12 @@ void run_with_threads(const RunArguments& arguments) {
   // More threads than cores are possible only when the global limit is raised as well.
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
   tbb::task_arena arena(static_cast<int>(threads));
-  arena.execute([&arguments] { arguments.dtype == "f64" ? run<double>(arguments) : run<float>(arguments); });
+  arena.execute([&arguments] {
+    if (arguments.dtype == "f64") return run<double>(arguments);
+    if (arguments.dtype == "bf16") return run<bfloat16>(arguments);
+    if (arguments.dtype == "f16") return run<float16>(arguments);
+    run<float>(arguments);
+  });
 }
 
 }  // namespace
@@ -292,8 +314,8 @@ void add_run_command(CLI::App& program) {
   add_size("--heads", problem.heads, "Query heads (default 1)");
   add_size("--kv-heads", problem.kv_heads, "Key/value heads, a divisor of --heads (default: as --heads)");
   add_size("--batch", problem.batch, "Batch entries (default 1)");
-  command.add_option("--dtype", arguments->dtype, "Type of the tensors and of the arithmetic")
-      ->check(CLI::IsMember({"f32", "f64"}))
+  command.add_option("--dtype", arguments->dtype, "Type of the tensors; bf16 and f16 are computed with in f32")
+      ->check(CLI::IsMember({"f32", "f64", "bf16", "f16"}))
       ->capture_default_str()
       ->group(sizes);
 
@@ -310,7 +332,8 @@ void add_run_command(CLI::App& program) {
            "Gradient of the log-sum-exp, one number a token (none when not given)");
   add_file("--save", arguments->save_file,
            "Write output, lse, grad_query, grad_key and grad_value to this .npz, without axes for batch and heads when "
-           "no file given has them; with --bias and --sinks also grad_bias, in the order of compressed rows, and "
+           "no file given has them, bf16 as f32; with --bias and --sinks also grad_bias, in the order of compressed "
+           "rows, and "
            "grad_sinks");
   add_term_arguments(command, arguments->terms);
 

@@ -21,6 +21,10 @@
 // A token outside a row's pairs is never able to touch that row, whatever it holds. Results have the same bits for
 // any number of threads. Work runs on the caller's oneTBB arena.
 //
+// Tensors hold float, double, bfloat16 or float16. Halves are computed with in float: every element is converted when a
+// tile reads it, all sums, the softmax and delta are float, and each result is rounded once, when it is complete.
+// backward then takes the sums of dK, dV and dbias in float from the workspace, and delta from the rounded output.
+//
 // All functions throw Error{shape_mismatch, invalid_argument, overflow} before anything is computed when an argument
 // does not fit the plan; inputs are never written, outputs must not overlap inputs or themselves.
 
@@ -94,6 +98,10 @@ Attention<float> forward(const Plan& plan, TensorView<const float> query, Tensor
                          TensorView<const float> value, const ScoreTerms<float>& terms = {});
 Attention<double> forward(const Plan& plan, TensorView<const double> query, TensorView<const double> key,
                           TensorView<const double> value, const ScoreTerms<double>& terms = {});
+Attention<bfloat16> forward(const Plan& plan, TensorView<const bfloat16> query, TensorView<const bfloat16> key,
+                            TensorView<const bfloat16> value, const ScoreTerms<bfloat16>& terms = {});
+Attention<float16> forward(const Plan& plan, TensorView<const float16> query, TensorView<const float16> key,
+                           TensorView<const float16> value, const ScoreTerms<float16>& terms = {});
 /// The same into the caller's memory.
 void forward(const Plan& plan, TensorView<const float> query, TensorView<const float> key,
              TensorView<const float> value, AttentionView<float> result, Workspace& workspace,
@@ -101,6 +109,12 @@ void forward(const Plan& plan, TensorView<const float> query, TensorView<const f
 void forward(const Plan& plan, TensorView<const double> query, TensorView<const double> key,
              TensorView<const double> value, AttentionView<double> result, Workspace& workspace,
              const ScoreTerms<double>& terms = {});
+void forward(const Plan& plan, TensorView<const bfloat16> query, TensorView<const bfloat16> key,
+             TensorView<const bfloat16> value, AttentionView<bfloat16> result, Workspace& workspace,
+             const ScoreTerms<bfloat16>& terms = {});
+void forward(const Plan& plan, TensorView<const float16> query, TensorView<const float16> key,
+             TensorView<const float16> value, AttentionView<float16> result, Workspace& workspace,
+             const ScoreTerms<float16>& terms = {});
 
 /// `result` is what forward returned for the same plan and inputs; grad_output: batch x H_q x n_q x d_v.
 Gradients<float> backward(const Plan& plan, TensorView<const float> query, TensorView<const float> key,
@@ -109,6 +123,12 @@ Gradients<float> backward(const Plan& plan, TensorView<const float> query, Tenso
 Gradients<double> backward(const Plan& plan, TensorView<const double> query, TensorView<const double> key,
                            TensorView<const double> value, AttentionView<const double> result,
                            TensorView<const double> grad_output, const BackwardOptions<double>& options = {});
+Gradients<bfloat16> backward(const Plan& plan, TensorView<const bfloat16> query, TensorView<const bfloat16> key,
+                             TensorView<const bfloat16> value, AttentionView<const bfloat16> result,
+                             TensorView<const bfloat16> grad_output, const BackwardOptions<bfloat16>& options = {});
+Gradients<float16> backward(const Plan& plan, TensorView<const float16> query, TensorView<const float16> key,
+                            TensorView<const float16> value, AttentionView<const float16> result,
+                            TensorView<const float16> grad_output, const BackwardOptions<float16>& options = {});
 /// The same into the caller's memory. Gradients are overwritten, not added to.
 void backward(const Plan& plan, TensorView<const float> query, TensorView<const float> key,
               TensorView<const float> value, AttentionView<const float> result, TensorView<const float> grad_output,
@@ -116,5 +136,13 @@ void backward(const Plan& plan, TensorView<const float> query, TensorView<const 
 void backward(const Plan& plan, TensorView<const double> query, TensorView<const double> key,
               TensorView<const double> value, AttentionView<const double> result, TensorView<const double> grad_output,
               GradientsView<double> gradients, Workspace& workspace, const BackwardOptions<double>& options = {});
+void backward(const Plan& plan, TensorView<const bfloat16> query, TensorView<const bfloat16> key,
+              TensorView<const bfloat16> value, AttentionView<const bfloat16> result,
+              TensorView<const bfloat16> grad_output, GradientsView<bfloat16> gradients, Workspace& workspace,
+              const BackwardOptions<bfloat16>& options = {});
+void backward(const Plan& plan, TensorView<const float16> query, TensorView<const float16> key,
+              TensorView<const float16> value, AttentionView<const float16> result,
+              TensorView<const float16> grad_output, GradientsView<float16> gradients, Workspace& workspace,
+              const BackwardOptions<float16>& options = {});
 
 }  // namespace cobble

@@ -98,8 +98,9 @@ struct float16 {
 /// The type in which computations with T are done: float for halves, else T. The log-sum-exp of scores and its gradient
 /// have this type, as backward takes exponentials of it.
 template <class T>
-using ComputeType =
-    std::conditional_t<std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>, float, std::remove_const_t<T>>;
+using ComputeType = std::conditional_t<std::is_same_v<std::remove_const_t<T>, bfloat16> ||
+                                           std::is_same_v<std::remove_const_t<T>, float16>,
+                                       float, std::remove_const_t<T>>;
 
 static_assert(std::is_trivial_v<bfloat16> && sizeof(bfloat16) == 2);
 static_assert(std::is_trivial_v<float16> && sizeof(float16) == 2);

@@ -1,6 +1,7 @@
 #include <atomic>
 
 #include "attention/finite_inputs.hpp"
+#include "attention/pass_memory.hpp"
 #include "attention/run_phases.hpp"
 #include "attention/term_gradients.hpp"
 #include "attention/validate.hpp"
@@ -12,12 +13,18 @@
 namespace cobble {
 namespace {
 
-template <class T>
-void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
-                  AttentionView<const T> result, TensorView<const T> grad_output, GradientsView<T> gradients,
-                  Workspace& workspace, const BackwardOptions<T>& options) {
+template <class Storage>
+void run_backward(const Plan& plan, TensorView<const Storage> query, TensorView<const Storage> key,
+                  TensorView<const Storage> value, AttentionView<const Storage> result,
+                  TensorView<const Storage> grad_output, GradientsView<Storage> gradients, Workspace& workspace,
+                  const BackwardOptions<Storage>& options) {
+  using T = ComputeType<Storage>;
   detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
   detail::ScratchPool& pool = workspace.pass_pool();
+  const detail::ComputeTerms<Storage> terms(options.terms, pool);
+  detail::GradientSums<Storage> grad_key(gradients.key, pool);
+  detail::GradientSums<Storage> grad_value(gradients.value, pool);
+  detail::GradientSums<Storage> grad_bias(gradients.bias, pool);
   const std::int64_t pair_values = detail::pair_store_values(plan.data());
   const TensorShape lse_shape = detail::lse_shape(plan);
   detail::ScratchPool::Lease scores = pool.lend<T>(pair_values);
@@ -29,11 +36,11 @@ void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const 
   const bool keeps_slopes = slopes && plan.schedule() == Schedule::materialize;
   detail::ScratchPool::Lease slope_store = pool.lend<T>(keeps_slopes ? pair_values : 0);
   detail::ScratchPool::Lease delta = pool.lend<T>(lse_shape.size());
-  const bool bias_in_pass = detail::takes_bias_gradient_along(plan.data(), gradients.bias);
+  const bool bias_in_pass = detail::takes_bias_gradient_along(plan.data(), grad_bias.view());
   std::atomic<bool> doubtful = false;
   // A query that is not finite shows in its row's lse, unless softcap or a sink hides it.
   const bool query_shows = options.terms.softcap == 0 && options.terms.sinks.empty() && detail::is_finite(result.lse);
-  detail::PassTensors<T> tensors = {
+  detail::PassTensors<Storage> tensors = {
       .query = query,
       .key = key,
       .value = value,
@@ -43,21 +50,21 @@ void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const 
       .grad_lse = options.grad_lse,
       .delta = {delta.as<T>(), lse_shape},
       .grad_query = gradients.query,
-      .grad_key = gradients.key,
-      .grad_value = gradients.value,
+      .grad_key = grad_key.view(),
+      .grad_value = grad_value.view(),
       .finite = {.query = query_shows || detail::is_finite(query), .key = true, .grad_output = true},
       .doubtful = &doubtful,
       .key_slots = key_slots.as<T>(),
       .value_slots = value_slots.as<T>(),
       .score_store = scores.as<T>(),
       .grad_score_store = grad_scores.as<T>(),
-      .terms = {.given = options.terms,
+      .terms = {.given = terms.terms(),
                 .slopes = slopes,
                 .slope_store = keeps_slopes ? slope_store.as<T>() : nullptr,
-                .grad_bias = bias_in_pass ? gradients.bias : TensorView<T>(),
+                .grad_bias = bias_in_pass ? grad_bias.view() : TensorView<T>(),
                 .add_to_grad_bias = plan.schedule() == Schedule::materialize}};
   const auto run = [&] {
-    detail::set_zero_bias_gradient(gradients.bias);
+    detail::set_zero_bias_gradient(grad_bias.view());
     detail::backward_phases(plan.data(), [&](const detail::Phase& phase) {
       detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
     });
@@ -70,15 +77,18 @@ void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const 
     if (!tensors.finite.key || !tensors.finite.grad_output) run();
   }
   tensors.doubtful = nullptr;
-  if (gradients.bias.data() != nullptr && !bias_in_pass) {
-    detail::PassTensors<T> bias_tensors = tensors;
+  if (grad_bias.is_wanted() && !bias_in_pass) {
+    detail::PassTensors<Storage> bias_tensors = tensors;
     bias_tensors.score_store = bias_tensors.grad_score_store = nullptr;
-    bias_tensors.terms.grad_bias = gradients.bias;
+    bias_tensors.terms.grad_bias = grad_bias.view();
     bias_tensors.terms.add_to_grad_bias = true;
     detail::bias_gradient_phase(plan.data(), [&](const detail::Phase& phase) {
       detail::run_phase(plan.data(), bias_tensors, workspace.task_pool(), phase);
     });
   }
+  grad_key.finish();
+  grad_value.finish();
+  grad_bias.finish();
   if (!gradients.sinks.empty()) detail::sink_gradients(tensors, gradients.sinks);
 }
 
@@ -110,6 +120,18 @@ Gradients<double> backward(const Plan& plan, TensorView<const double> query, Ten
   return allocate_and_run(plan, query, key, value, result, grad_output, options);
 }
 
+Gradients<bfloat16> backward(const Plan& plan, TensorView<const bfloat16> query, TensorView<const bfloat16> key,
+                             TensorView<const bfloat16> value, AttentionView<const bfloat16> result,
+                             TensorView<const bfloat16> grad_output, const BackwardOptions<bfloat16>& options) {
+  return allocate_and_run(plan, query, key, value, result, grad_output, options);
+}
+
+Gradients<float16> backward(const Plan& plan, TensorView<const float16> query, TensorView<const float16> key,
+                            TensorView<const float16> value, AttentionView<const float16> result,
+                            TensorView<const float16> grad_output, const BackwardOptions<float16>& options) {
+  return allocate_and_run(plan, query, key, value, result, grad_output, options);
+}
+
 void backward(const Plan& plan, TensorView<const float> query, TensorView<const float> key,
               TensorView<const float> value, AttentionView<const float> result, TensorView<const float> grad_output,
               GradientsView<float> gradients, Workspace& workspace, const BackwardOptions<float>& options) {
@@ -119,6 +141,20 @@ void backward(const Plan& plan, TensorView<const float> query, TensorView<const 
 void backward(const Plan& plan, TensorView<const double> query, TensorView<const double> key,
               TensorView<const double> value, AttentionView<const double> result, TensorView<const double> grad_output,
               GradientsView<double> gradients, Workspace& workspace, const BackwardOptions<double>& options) {
+  run_backward(plan, query, key, value, result, grad_output, gradients, workspace, options);
+}
+
+void backward(const Plan& plan, TensorView<const bfloat16> query, TensorView<const bfloat16> key,
+              TensorView<const bfloat16> value, AttentionView<const bfloat16> result,
+              TensorView<const bfloat16> grad_output, GradientsView<bfloat16> gradients, Workspace& workspace,
+              const BackwardOptions<bfloat16>& options) {
+  run_backward(plan, query, key, value, result, grad_output, gradients, workspace, options);
+}
+
+void backward(const Plan& plan, TensorView<const float16> query, TensorView<const float16> key,
+              TensorView<const float16> value, AttentionView<const float16> result,
+              TensorView<const float16> grad_output, GradientsView<float16> gradients, Workspace& workspace,
+              const BackwardOptions<float16>& options) {
   run_backward(plan, query, key, value, result, grad_output, gradients, workspace, options);
 }
 

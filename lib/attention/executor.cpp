@@ -19,8 +19,8 @@ void copy_column(const TensorView<const T>& tensor, const Head& head, Range rows
 
 }  // namespace
 
-template <class T>
-Executor<T>::Executor(const PlanData& plan, const PassTensors<T>& tensors, T* scratch)
+template <class Storage>
+Executor<Storage>::Executor(const PlanData& plan, const PassTensors<Storage>& tensors, T* scratch)
     : plan_(plan),
       tensors_(tensors),
       kernels_(kernels::tile_kernels<T>()),
@@ -53,8 +53,8 @@ Executor<T>::Executor(const PlanData& plan, const PassTensors<T>& tensors, T* sc
   grad_query_ = {scratch_.grad_query, {}};
 }
 
-template <class T>
-void Executor<T>::set_tile(const Block& block) {
+template <class Storage>
+void Executor<Storage>::set_tile(const Block& block) {
   const Pattern& pattern = plan_.patterns.at(block.head.batch, block.head.query);
   // Terms of scores look for keys where they stand.
   const bool lists = plan_.lists || (plan_.gathers && terms_.change_scores());
@@ -63,8 +63,8 @@ void Executor<T>::set_tile(const Block& block) {
   terms_.set_tile(block.head, block.rows, block.columns);
 }
 
-template <class T>
-void Executor<T>::copy_pairs(const Block& block, T* tile, T* store, bool to_store) {
+template <class Storage>
+void Executor<Storage>::copy_pairs(const Block& block, T* tile, T* store, bool to_store) {
   const std::vector<std::int64_t>& offsets = plan_.pair_offsets[plan_.pattern_index(block.head)];
   const PatternNode& node = plan_.patterns.at(block.head.batch, block.head.query).node();
   if (!to_store && map_.is_dense()) std::fill_n(tile, map_.keys() * map_.stride(), T{0});
@@ -82,8 +82,8 @@ void Executor<T>::copy_pairs(const Block& block, T* tile, T* store, bool to_stor
   }
 }
 
-template <class T>
-void Executor<T>::init_statistics(const Block& block) {
+template <class Storage>
+void Executor<Storage>::init_statistics(const Block& block) {
   // A sink is a pair that every row has met already.
   const T sink = terms_.sink(block.head);
   const bool maximum = block.operand == Operand::row_maximum;
@@ -91,8 +91,8 @@ void Executor<T>::init_statistics(const Block& block) {
               maximum ? sink : static_cast<T>(sink == -kInfinity<T> ? 0 : 1));
 }
 
-template <class T>
-void Executor<T>::load(const Block& block) {
+template <class Storage>
+void Executor<Storage>::load(const Block& block) {
   const Head& head = block.head;
   const Range rows = block.rows;
   const Range features = block.columns;
@@ -140,8 +140,8 @@ void Executor<T>::load(const Block& block) {
   }
 }
 
-template <class T>
-void Executor<T>::create(const Block& block) {
+template <class Storage>
+void Executor<Storage>::create(const Block& block) {
   const std::int64_t rows = block.rows.size();
   switch (block.operand) {
     case Operand::output:
@@ -181,8 +181,8 @@ void Executor<T>::create(const Block& block) {
   }
 }
 
-template <class T>
-HeadMatrix<T> Executor<T>::weight_slice(const Block& block) const {
+template <class Storage>
+auto Executor<Storage>::weight_slice(const Block& block) const -> HeadMatrix<T> {
   const bool scores = block.operand == Operand::grad_score_weights;
   const std::int64_t head = scores ? block.head.query : block.head.key_value;
   if (block.slice == 0) {
@@ -193,8 +193,8 @@ HeadMatrix<T> Executor<T>::weight_slice(const Block& block) const {
   return head_matrix(slices, block.head.batch * heads + head, block.slice - 1);
 }
 
-template <class T>
-HeadMatrix<T> Executor<T>::key_sums(const Block& block) const {
+template <class Storage>
+auto Executor<Storage>::key_sums(const Block& block) const -> HeadMatrix<T> {
   const bool keys = block.operand == Operand::grad_key;
   if (block.slice == 0) {
     return head_matrix(keys ? tensors_.grad_key : tensors_.grad_value, block.head.batch, block.head.key_value);
@@ -210,16 +210,16 @@ HeadMatrix<T> Executor<T>::key_sums(const Block& block) const {
   return {values - panel * width * stride, stride, 1};  // so that rows count from the tensor's first
 }
 
-template <class T>
-void Executor<T>::add_slice(Range rows, Range features) {
+template <class Storage>
+void Executor<Storage>::add_slice(Range rows, Range features) {
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     add_scaled<T>(features.size(), T{1}, part_.at(row, features.begin), part_.feature_distance,
                   sums_.at(row, features.begin), sums_.feature_distance);
   }
 }
 
-template <class T>
-void Executor<T>::stream(const Block& block, std::int64_t, Stream direction) {
+template <class Storage>
+void Executor<Storage>::stream(const Block& block, std::int64_t, Stream direction) {
   const bool weights = block.operand == Operand::grad_score_weights || block.operand == Operand::grad_value_weights;
   const bool keys = block.operand == Operand::grad_key || block.operand == Operand::grad_value;
   if (weights && direction != Stream::in) sums_ = weight_slice(block);
@@ -233,34 +233,30 @@ void Executor<T>::stream(const Block& block, std::int64_t, Stream direction) {
   }
 }
 
-template <class T>
-void Executor<T>::doubt(const T* row, std::int64_t count) const {
+template <class Storage>
+void Executor<Storage>::doubt(const T* row, std::int64_t count) const {
   if (tensors_.doubtful == nullptr || kernels_.all_finite(count, row)) return;
   tensors_.doubtful->store(true, std::memory_order_relaxed);
 }
 
-template <class T>
-void Executor<T>::write(const Sums& sums, const TensorView<T>& tensor, const Block& block) const {
+template <class Storage>
+void Executor<Storage>::write(const Sums& sums, const TensorView<Storage>& tensor, const Block& block) const {
   const std::int64_t distance = tensor.strides().features;
+  const Range features = block.columns;
   for (std::int64_t i = 0; i < block.rows.size(); ++i) {
-    T* const to = tensor.row(block.head.batch, block.head.query, block.rows.begin + i);
-    const T* const from = sums.at(i, 0);
-    doubt(from + block.columns.begin, block.columns.size());
-    if (distance == 1) {
-      std::copy(from + block.columns.begin, from + block.columns.end, to + block.columns.begin);
-      continue;
-    }
-    for (std::int64_t f = block.columns.begin; f < block.columns.end; ++f) to[f * distance] = from[f];
+    doubt(sums.at(i, features.begin), features.size());
+    Storage* const to = tensor.row(block.head.batch, block.head.query, block.rows.begin + i);
+    convert(features.size(), sums.at(i, features.begin), 1, to + features.begin * distance, distance);
   }
 }
 
-template <class T>
-void Executor<T>::write_column(const T* from, const TensorView<T>& tensor, const Head& head, Range rows) const {
+template <class Storage>
+void Executor<Storage>::write_column(const T* from, const TensorView<T>& tensor, const Head& head, Range rows) const {
   for (std::int64_t i = 0; i < rows.size(); ++i) *tensor.row(head.batch, head.query, rows.begin + i) = from[i];
 }
 
-template <class T>
-void Executor<T>::store(const Block& block) {
+template <class Storage>
+void Executor<Storage>::store(const Block& block) {
   switch (block.operand) {
     case Operand::output: return write(output_, tensors_.output, block);
     case Operand::grad_query: return write(grad_query_, tensors_.grad_query, block);
@@ -275,10 +271,12 @@ void Executor<T>::store(const Block& block) {
   }
 }
 
-template <class T>
-void Executor<T>::drop(const Block&) {}
+template <class Storage>
+void Executor<Storage>::drop(const Block&) {}
 
 template class Executor<float>;
 template class Executor<double>;
+template class Executor<bfloat16>;
+template class Executor<float16>;
 
 }  // namespace cobble::detail

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "attention/panel.hpp"
@@ -25,20 +26,23 @@ struct FiniteInputs {
 };
 
 /// The slow memory of a pass: the caller's tensors and what the pass keeps for itself. What a pass does not use has no
-/// data.
-template <class T>
+/// data. Inputs, the output and the gradient of queries are as they are stored; what is summed up over tasks has the
+/// type that is computed in.
+template <class Storage>
 struct PassTensors {
-  TensorView<const T> query = {};
-  TensorView<const T> key = {};
-  TensorView<const T> value = {};
-  TensorView<const T> result_output = {};  ///< of forward, read by backward
+  using T = ComputeType<Storage>;
+
+  TensorView<const Storage> query = {};
+  TensorView<const Storage> key = {};
+  TensorView<const Storage> value = {};
+  TensorView<const Storage> result_output = {};  ///< of forward, read by backward
   TensorView<const T> result_lse = {};
-  TensorView<const T> grad_output = {};
+  TensorView<const Storage> grad_output = {};
   TensorView<const T> grad_lse = {};
-  TensorView<T> output = {};  ///< written by forward
+  TensorView<Storage> output = {};  ///< written by forward
   TensorView<T> lse = {};
   TensorView<T> delta = {};  ///< batch x H_q x n_q x 1
-  TensorView<T> grad_query = {};
+  TensorView<Storage> grad_query = {};
   TensorView<T> grad_key = {};
   TensorView<T> grad_value = {};
   TensorView<const T> query_input = {};  ///< of parameter gradients: A1, A3, X and Y
@@ -62,19 +66,22 @@ struct PassTensors {
 };
 
 /// Elements of scratch memory that an executor needs.
-template <class T>
-std::int64_t executor_scratch(const PlanData& plan, const PassTensors<T>& tensors) noexcept {
+template <class Storage>
+std::int64_t executor_scratch(const PlanData& plan, const PassTensors<Storage>& tensors) noexcept {
   const ScratchSizes sizes = scratch_sizes(plan);
   return sizes.total() + (tensors.terms.slopes ? sizes.tile : 0);
 }
 
-/// The visitor that does the arithmetic; one per task. Sums into the gradients of keys go straight to the caller's
-/// memory, everything else to aligned scratch memory first. executor.cpp moves blocks, executor_steps.cpp computes.
-template <class T>
+/// The visitor that does the arithmetic; one per task. Sums into the gradients of keys go straight to the
+/// memory of the pass, everything else to aligned scratch memory first. executor.cpp moves blocks, executor_steps.cpp
+/// computes.
+template <class Storage>
 class Executor final : public WalkVisitor {
  public:
+  using T = ComputeType<Storage>;
+
   /// `scratch` holds executor_scratch(plan, tensors) elements.
-  Executor(const PlanData& plan, const PassTensors<T>& tensors, T* scratch);
+  Executor(const PlanData& plan, const PassTensors<Storage>& tensors, T* scratch);
 
   void load(const Block& block) override;
   void create(const Block& block) override;
@@ -126,7 +133,7 @@ class Executor final : public WalkVisitor {
   /// Where the gradients of keys or values that a block names are summed up; rows count from the tensor's first.
   HeadMatrix<T> key_sums(const Block& block) const;
   void add_slice(Range rows, Range features);
-  void write(const Sums& sums, const TensorView<T>& tensor, const Block& block) const;
+  void write(const Sums& sums, const TensorView<Storage>& tensor, const Block& block) const;
   /// Looks for NaN and infinity in a row of results.
   void doubt(const T* row, std::int64_t count) const;
   /// One value a row.
@@ -144,15 +151,18 @@ class Executor final : public WalkVisitor {
 
   /// tile = alpha rows columns^T on the pattern, as the tile's map stores it. Chunks of features after the first are
   /// added.
-  void multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, Range features, T* tile);
+  void multiply_pairs(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features, T* tile);
+  /// The same of bfloat16 where the instruction set has tiles for it; false when that does not take this product.
+  bool multiply_pairs_by_amx(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features, T* tile);
   /// sums_i += alpha sum_j tile_ij columns_j
-  void add_to_rows(T alpha, const T* tile, Panel<T>& columns, const Step& step, const Sums& sums);
-  /// sums_j += alpha sum_i tile_ij rows_i, in the caller's memory
-  void add_to_columns(T alpha, const T* tile, Panel<T>& rows, const Step& step, T* product, const HeadMatrix<T>& sums);
+  void add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step, const Sums& sums);
+  /// sums_j += alpha sum_i tile_ij rows_i, in the memory of the pass
+  void add_to_columns(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product,
+                      const HeadMatrix<T>& sums);
   /// Whether a product over this dense tile may touch pairs that do not count.
-  bool may_multiply_densely(TileKind kind, Panel<T>& operand);
+  bool may_multiply_densely(TileKind kind, Panel<Storage>& operand);
   /// The same of a list of pairs.
-  bool all_pairs_count(Panel<T>& operand);
+  bool all_pairs_count(Panel<Storage>& operand);
   /// Calls visit(query, key, place of the value) for the pairs that count.
   template <class Visit>
   void for_each_pair(const T* tile, Visit visit) const;
@@ -160,19 +170,20 @@ class Executor final : public WalkVisitor {
   void set_shift(std::int64_t rows);
 
   const PlanData& plan_;
-  const PassTensors<T>& tensors_;
+  const PassTensors<Storage>& tensors_;
   const kernels::TileKernels<T>& kernels_;
   Scratch scratch_;
   T scale_;
-  Panel<T> query_;
-  Panel<T> key_;
-  Panel<T> value_;
-  Panel<T> result_output_;
-  Panel<T> grad_output_;
+  Panel<Storage> query_;
+  Panel<Storage> key_;
+  Panel<Storage> value_;
+  Panel<Storage> result_output_;
+  Panel<Storage> grad_output_;
   Sums output_;
   Sums grad_query_;
   TileMap map_;
   TileTerms<T> terms_;
+  bool uses_amx_ = std::is_same_v<Storage, bfloat16> && kernels::uses_amx();
   bool has_empty_rows_ = false;  ///< a row of lse is -infinity
   HeadMatrix<T> grad_key_;
   HeadMatrix<T> grad_value_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "attention/executor.hpp"
 
@@ -13,8 +14,8 @@ constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
 }  // namespace
 
-template <class T>
-void Executor<T>::compute(const Step& step) {
+template <class Storage>
+void Executor<Storage>::compute(const Step& step) {
   switch (step.operation) {
     case Operation::scores: return compute_scores(step);
     case Operation::grad_probabilities:
@@ -64,8 +65,8 @@ void Executor<T>::compute(const Step& step) {
   }
 }
 
-template <class T>
-void Executor<T>::set_shift(std::int64_t rows) {
+template <class Storage>
+void Executor<Storage>::set_shift(std::int64_t rows) {
   has_empty_rows_ = false;
   for (std::int64_t i = 0; i < rows; ++i) {
     const bool empty = scratch_.lse[i] == -kInfinity<T>;
@@ -75,8 +76,37 @@ void Executor<T>::set_shift(std::int64_t rows) {
   std::fill(scratch_.shift + rows, scratch_.shift + round_up(rows, kPaddedElements), kInfinity<T>);
 }
 
-template <class T>
-void Executor<T>::multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, Range features, T* tile) {
+template <class Storage>
+bool Executor<Storage>::multiply_pairs_by_amx(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features,
+                                              T* tile) {
+  if constexpr (!std::is_same_v<Storage, bfloat16>) {
+    return false;
+  } else {
+    const bool whole = features == rows.features() && features == columns.features() && features.begin == 0;
+    const bool fits = map_.is_dense() && features.size() >= kernels::kLeastAmxFeatures &&
+                      features.size() <= kernels::kMostAmxFeatures;
+    const kernels::FeatureRows<const Storage> keys = columns.stored();
+    if (!uses_amx_ || !whole || !fits || keys.data == nullptr) return false;
+    const kernels::FeatureRows<const std::uint32_t> queries = rows.paired();
+    kernels::multiply_bf16({.rows = map_.keys(),
+                            .columns = map_.stride(),
+                            .inner = features.size(),
+                            .alpha = alpha,
+                            .a = keys.data,
+                            .a_stride = keys.stride,
+                            .b = queries.data,
+                            .b_stride = queries.stride,
+                            .c = tile,
+                            .c_stride = map_.stride(),
+                            .columns_of_row = map_.queries_of_key()});
+    return true;
+  }
+}
+
+template <class Storage>
+void Executor<Storage>::multiply_pairs(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features,
+                                       T* tile) {
+  if (multiply_pairs_by_amx(alpha, rows, columns, features, tile)) return;
   const bool add = features.begin > 0;
   const kernels::FeatureRows<const T> keys = columns.rows(features);
   if (!map_.is_dense()) {
@@ -98,15 +128,15 @@ void Executor<T>::multiply_pairs(T alpha, Panel<T>& rows, Panel<T>& columns, Ran
                      .columns_of_row = map_.queries_of_key()});
 }
 
-template <class T>
-void Executor<T>::compute_scores(const Step& step) {
+template <class Storage>
+void Executor<Storage>::compute_scores(const Step& step) {
   multiply_pairs(scale_, query_, key_, step.features, scratch_.score);
   const bool complete = step.features.end == plan_.problem.head_dim;
   if (complete && terms_.change_scores()) terms_.apply(map_, scratch_.score, scratch_.slope);
 }
 
-template <class T>
-void Executor<T>::update_softmax() {
+template <class Storage>
+void Executor<Storage>::update_softmax() {
   T* const maximum = scratch_.row_maximum;
   T* const sum = scratch_.row_sum;
   const bool rescaled =
@@ -119,8 +149,8 @@ void Executor<T>::update_softmax() {
   }
 }
 
-template <class T>
-void Executor<T>::update_statistics(const Step&) {
+template <class Storage>
+void Executor<Storage>::update_statistics(const Step&) {
   if (map_.is_dense()) {
     kernels_.row_statistics(map_.dense(scratch_.score), scratch_.row_maximum, scratch_.row_sum);
   } else {
@@ -128,28 +158,29 @@ void Executor<T>::update_statistics(const Step&) {
   }
 }
 
-template <class T>
-bool Executor<T>::may_multiply_densely(TileKind kind, Panel<T>& operand) {
+template <class Storage>
+bool Executor<Storage>::may_multiply_densely(TileKind kind, Panel<Storage>& operand) {
   // Where a pair does not count the tile holds 0, and 0 times what is not finite is NaN.
   const bool all_count = kind == TileKind::full && !has_empty_rows_ && !terms_.removes_pairs();
   return map_.is_dense() && (all_count || operand.all_finite());
 }
 
-template <class T>
-bool Executor<T>::all_pairs_count(Panel<T>& operand) {
+template <class Storage>
+bool Executor<Storage>::all_pairs_count(Panel<Storage>& operand) {
   return !terms_.removes_pairs() || operand.all_finite();
 }
 
-template <class T>
+template <class Storage>
 template <class Visit>
-void Executor<T>::for_each_pair(const T* tile, Visit visit) const {
+void Executor<Storage>::for_each_pair(const T* tile, Visit visit) const {
   map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
     if (tile[at] != T{0} || !terms_.removes(query, key)) visit(query, key, at);
   });
 }
 
-template <class T>
-void Executor<T>::add_to_rows(T alpha, const T* tile, Panel<T>& columns, const Step& step, const Sums& sums) {
+template <class Storage>
+void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step,
+                                    const Sums& sums) {
   const Range features = step.features;
   T* const first = sums.at(0, features.begin);
   if (!map_.is_dense() && all_pairs_count(columns)) {
@@ -179,9 +210,9 @@ void Executor<T>::add_to_rows(T alpha, const T* tile, Panel<T>& columns, const S
   });
 }
 
-template <class T>
-void Executor<T>::add_to_columns(T alpha, const T* tile, Panel<T>& rows, const Step& step, T* product,
-                                 const HeadMatrix<T>& sums) {
+template <class Storage>
+void Executor<Storage>::add_to_columns(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product,
+                                       const HeadMatrix<T>& sums) {
   const Range features = step.features;
   const std::int64_t distance = sums.feature_distance;
   T* const first = sums.at(step.keys.begin, features.begin);
@@ -224,14 +255,14 @@ void Executor<T>::add_to_columns(T alpha, const T* tile, Panel<T>& rows, const S
   });
 }
 
-template <class T>
-void Executor<T>::finish_rows(std::int64_t rows) {
+template <class Storage>
+void Executor<Storage>::finish_rows(std::int64_t rows) {
   kernels_.finish_rows(round_up(rows, kPaddedElements), scratch_.row_maximum, scratch_.row_sum, scratch_.lse,
                        scratch_.rescale);
 }
 
-template <class T>
-void Executor<T>::finish_output(const Step& step) {
+template <class Storage>
+void Executor<Storage>::finish_output(const Step& step) {
   finish_rows(step.rows.size());
   for (std::int64_t i = 0; i < step.rows.size(); ++i) {
     T* const output = output_.at(i, output_.features.begin);
@@ -246,8 +277,8 @@ void Executor<T>::finish_output(const Step& step) {
   write_column(scratch_.lse, tensors_.lse, step.head, step.rows);
 }
 
-template <class T>
-void Executor<T>::compute_delta(const Step& step) {
+template <class Storage>
+void Executor<Storage>::compute_delta(const Step& step) {
   const Range features{0, plan_.problem.value_dim};
   const kernels::FeatureRows<const T> grads = grad_output_.rows(features);
   const kernels::FeatureRows<const T> outputs = result_output_.rows(features);
@@ -259,8 +290,8 @@ void Executor<T>::compute_delta(const Step& step) {
   doubt(scratch_.delta, step.rows.size());
 }
 
-template <class T>
-void Executor<T>::compute_probabilities() {
+template <class Storage>
+void Executor<Storage>::compute_probabilities() {
   if (map_.is_dense()) {
     kernels_.probabilities(map_.dense(scratch_.score), scratch_.shift);
   } else {
@@ -268,8 +299,8 @@ void Executor<T>::compute_probabilities() {
   }
 }
 
-template <class T>
-void Executor<T>::compute_grad_scores() {
+template <class Storage>
+void Executor<Storage>::compute_grad_scores() {
   if (map_.is_dense()) {
     kernels_.grad_scores(map_.dense(scratch_.grad_score), scratch_.score, scratch_.shift, scratch_.delta);
   } else {
@@ -280,5 +311,7 @@ void Executor<T>::compute_grad_scores() {
 
 template class Executor<float>;
 template class Executor<double>;
+template class Executor<bfloat16>;
+template class Executor<float16>;
 
 }  // namespace cobble::detail

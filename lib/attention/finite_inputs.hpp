@@ -4,11 +4,21 @@
 #include <atomic>
 #include <cstdint>
 
+#include "attention/conversions.hpp"
 #include "attention/parallel_for.hpp"
 #include "cobble/tensor.hpp"
 #include "kernels/tile_kernels.hpp"
 
 namespace cobble::detail {
+
+template <class T>
+bool all_finite(std::int64_t count, const T* x) {
+  if constexpr (kIsHalf<T>) {
+    return kernels::half_kernels<T>().all_finite(count, x);
+  } else {
+    return kernels::tile_kernels<T>().all_finite(count, x);
+  }
+}
 
 /// Whether a tensor holds neither NaN nor infinity. One pass over it, cheap beside any product; false without a look
 /// when its features do not lie side by side.
@@ -25,7 +35,7 @@ bool is_finite(const TensorView<const T>& tensor) {
     const std::int64_t begin = task % parts * kTokens;
     const std::int64_t end = std::min(begin + kTokens, shape.tokens);
     for (std::int64_t token = begin; token < end && finite.load(std::memory_order_relaxed); ++token) {
-      if (!kernels::tile_kernels<T>().all_finite(shape.features, tensor.row(batch, head, token))) {
+      if (!all_finite(shape.features, tensor.row(batch, head, token))) {
         finite.store(false, std::memory_order_relaxed);
       }
     }

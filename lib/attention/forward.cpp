@@ -1,6 +1,7 @@
 #include <atomic>
 
 #include "attention/finite_inputs.hpp"
+#include "attention/pass_memory.hpp"
 #include "attention/run_phases.hpp"
 #include "attention/validate.hpp"
 #include "cobble/attention.hpp"
@@ -13,9 +14,10 @@ template <class T>
 void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
                  AttentionView<T> result, Workspace& workspace, const ScoreTerms<T>& terms) {
   detail::validate_forward(plan, query, key, value, result, terms);
+  const detail::ComputeTerms<T> compute_terms(terms, workspace.pass_pool());
   const bool materialized = plan.schedule() == Schedule::materialize;
   detail::ScratchPool::Lease scores =
-      workspace.pass_pool().lend<T>(materialized ? detail::pair_store_values(plan.data()) : 0);
+      workspace.pass_pool().lend<ComputeType<T>>(materialized ? detail::pair_store_values(plan.data()) : 0);
   std::atomic<bool> doubtful = false;
   detail::PassTensors<T> tensors = {.query = query,
                                     .key = key,
@@ -24,8 +26,8 @@ void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T
                                     .lse = result.lse,
                                     .finite = {.value = true},
                                     .doubtful = &doubtful,
-                                    .score_store = materialized ? scores.as<T>() : nullptr,
-                                    .terms = {.given = terms}};
+                                    .score_store = materialized ? scores.as<ComputeType<T>>() : nullptr,
+                                    .terms = {.given = compute_terms.terms()}};
   const auto run = [&] {
     detail::forward_phases(plan.data(), [&](const detail::Phase& phase) {
       detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
@@ -43,7 +45,7 @@ void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T
 template <class T>
 Attention<T> allocate_and_run(const Plan& plan, TensorView<const T> query, TensorView<const T> key,
                               TensorView<const T> value, const ScoreTerms<T>& terms) {
-  Attention<T> result{Tensor<T>(detail::output_shape(plan)), Tensor<T>(detail::lse_shape(plan))};
+  Attention<T> result{Tensor<T>(detail::output_shape(plan)), Tensor<ComputeType<T>>(detail::lse_shape(plan))};
   Workspace workspace;
   run_forward(plan, query, key, value, result.view(), workspace, terms);
   return result;
@@ -61,6 +63,16 @@ Attention<double> forward(const Plan& plan, TensorView<const double> query, Tens
   return allocate_and_run(plan, query, key, value, terms);
 }
 
+Attention<bfloat16> forward(const Plan& plan, TensorView<const bfloat16> query, TensorView<const bfloat16> key,
+                            TensorView<const bfloat16> value, const ScoreTerms<bfloat16>& terms) {
+  return allocate_and_run(plan, query, key, value, terms);
+}
+
+Attention<float16> forward(const Plan& plan, TensorView<const float16> query, TensorView<const float16> key,
+                           TensorView<const float16> value, const ScoreTerms<float16>& terms) {
+  return allocate_and_run(plan, query, key, value, terms);
+}
+
 void forward(const Plan& plan, TensorView<const float> query, TensorView<const float> key,
              TensorView<const float> value, AttentionView<float> result, Workspace& workspace,
              const ScoreTerms<float>& terms) {
@@ -70,6 +82,18 @@ void forward(const Plan& plan, TensorView<const float> query, TensorView<const f
 void forward(const Plan& plan, TensorView<const double> query, TensorView<const double> key,
              TensorView<const double> value, AttentionView<double> result, Workspace& workspace,
              const ScoreTerms<double>& terms) {
+  run_forward(plan, query, key, value, result, workspace, terms);
+}
+
+void forward(const Plan& plan, TensorView<const bfloat16> query, TensorView<const bfloat16> key,
+             TensorView<const bfloat16> value, AttentionView<bfloat16> result, Workspace& workspace,
+             const ScoreTerms<bfloat16>& terms) {
+  run_forward(plan, query, key, value, result, workspace, terms);
+}
+
+void forward(const Plan& plan, TensorView<const float16> query, TensorView<const float16> key,
+             TensorView<const float16> value, AttentionView<float16> result, Workspace& workspace,
+             const ScoreTerms<float16>& terms) {
   run_forward(plan, query, key, value, result, workspace, terms);
 }
 

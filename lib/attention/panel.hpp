@@ -4,23 +4,27 @@
 #include <cstdint>
 #include <span>
 
+#include "attention/conversions.hpp"
 #include "cobble/tensor.hpp"
 #include "core/checked.hpp"
+#include "kernels/amx.hpp"
 #include "kernels/tile_kernels.hpp"
 #include "plan/plan_data.hpp"
 
 namespace cobble::detail {
 
 /// A panel of rows of an input tensor, with some or all of its features. It is copied to aligned scratch memory only
-/// when a kernel asks for what the tensor's memory is not. Ranges of features that are asked for lie within the
-/// panel's.
-template <class T>
+/// when a kernel asks for what the tensor's memory is not, which halves never are. Ranges of features that are asked
+/// for lie within the panel's.
+template <class Storage>
 class Panel {
  public:
+  using T = ComputeType<Storage>;
+
   /// `scratch` has room for all rows, each padded to kPaddedElements; `transposed`, if any, for all features, each with
   /// as many rows, padded. `is_finite`: the whole tensor is known to be.
-  void assign(const TensorView<const T>& tensor, std::int64_t batch, std::int64_t head, Range rows, Range features,
-              bool is_finite, T* scratch, T* transposed = nullptr) {
+  void assign(const TensorView<const Storage>& tensor, std::int64_t batch, std::int64_t head, Range rows,
+              Range features, bool is_finite, T* scratch, T* transposed = nullptr) {
     feature_distance_ = tensor.strides().features;
     source_ = tensor.row(batch, head, rows.begin) + features.begin * feature_distance_;
     row_distance_ = tensor.strides().tokens;
@@ -31,6 +35,7 @@ class Panel {
     transposed_ = transposed;
     packed_ = false;
     is_transposed_ = false;
+    is_paired_ = false;
     finite_ = is_finite ? Finite::yes : Finite::unknown;
   }
 
@@ -42,26 +47,55 @@ class Panel {
 
   /// All rows, the features of each side by side.
   kernels::FeatureRows<const T> rows(Range features) noexcept {
-    if (feature_distance_ != 1 || !gathered_.empty()) return packed(features);
-    return {source_ + (features.begin - features_.begin), row_distance_};
+    if constexpr (!kIsHalf<Storage>) {
+      if (feature_distance_ == 1 && gathered_.empty()) {
+        return {source_ + (features.begin - features_.begin), row_distance_};
+      }
+    }
+    return packed(features);
   }
   /// All rows in whole vectors: padded with zeros to kPaddedElements.
   kernels::FeatureRows<const T> padded(Range features) noexcept {
     // Rows far apart share few cache sets; a dense copy is read many times.
-    const bool in_place = gathered_.empty() && feature_distance_ == 1 && features.size() % kPaddedElements == 0 &&
-                          row_distance_ > 0 && row_distance_ <= 2 * features_.size();
+    const bool in_place = !kIsHalf<Storage> && gathered_.empty() && feature_distance_ == 1 &&
+                          features.size() % kPaddedElements == 0 && row_distance_ > 0 &&
+                          row_distance_ <= 2 * features_.size();
     return in_place ? rows(features) : packed(features);
   }
   /// Features x rows, each feature's rows padded with zeros to kPaddedElements.
   kernels::FeatureRows<const T> transposed(Range features) noexcept {
     const std::int64_t stride = round_up(rows_, kPaddedElements);
     if (!is_transposed_) {
-      kernels::tile_kernels<T>().transpose(rows_, features_.size(), T{1}, source_, row_distance_, feature_distance_,
-                                           transposed_, stride);
+      const auto transpose = [&](const T* from, std::int64_t row_distance, std::int64_t feature_distance) {
+        kernels::tile_kernels<T>().transpose(rows_, features_.size(), T{1}, from, row_distance, feature_distance,
+                                             transposed_, stride);
+      };
+      if constexpr (kIsHalf<Storage>) {
+        transpose(packed(features_).data, this->stride(), 1);
+      } else {
+        transpose(source_, row_distance_, feature_distance_);
+      }
       is_transposed_ = true;
+      is_paired_ = false;
     }
     return {transposed_ + (features.begin - features_.begin) * stride, stride};
   }
+  /// Of bfloat16, in the memory of transposed(): pairs of features x rows, as a product by AMX takes them.
+  kernels::FeatureRows<const std::uint32_t> paired() noexcept {
+    const std::int64_t stride = round_up(rows_, kPaddedElements);
+    auto* const to = reinterpret_cast<std::uint32_t*>(transposed_);
+    if (!is_paired_) {
+      kernels::pair_features(rows_, features_.size(), source_, row_distance_, feature_distance_, to, stride);
+      is_paired_ = true;
+      is_transposed_ = false;
+    }
+    return {to, stride};
+  }
+  /// All rows as they are stored; null when features do not lie side by side, or rows are gathered.
+  kernels::FeatureRows<const Storage> stored() const noexcept {
+    return {feature_distance_ == 1 && gathered_.empty() ? source_ : nullptr, row_distance_};
+  }
+  Range features() const noexcept { return features_; }
   bool all_finite() noexcept {
     if (finite_ == Finite::unknown) {
       const kernels::FeatureRows<const T> all = rows(features_);
@@ -85,19 +119,14 @@ class Panel {
   void pack() noexcept {
     for (std::int64_t i = 0; i < rows_; ++i) {
       const std::int64_t row = gathered_.empty() ? i : gathered_[static_cast<std::size_t>(i)];
-      const T* const from = source_ + row * row_distance_;
       T* const to = scratch_ + i * stride();
-      if (feature_distance_ == 1) {
-        std::copy_n(from, features_.size(), to);
-      } else {
-        for (std::int64_t f = 0; f < features_.size(); ++f) to[f] = from[f * feature_distance_];
-      }
+      convert(features_.size(), source_ + row * row_distance_, feature_distance_, to, 1);
       std::fill(to + features_.size(), to + stride(), T{0});
     }
     packed_ = true;
   }
 
-  const T* source_ = nullptr;
+  const Storage* source_ = nullptr;
   std::int64_t row_distance_ = 0;
   std::int64_t feature_distance_ = 1;
   std::int64_t rows_ = 0;
@@ -107,6 +136,7 @@ class Panel {
   T* transposed_ = nullptr;
   bool packed_ = false;
   bool is_transposed_ = false;
+  bool is_paired_ = false;
   Finite finite_ = Finite::unknown;
 };
 

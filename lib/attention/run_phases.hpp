@@ -9,14 +9,14 @@
 namespace cobble::detail {
 
 /// Runs the tasks of a phase on the caller's arena, each by an executor with scratch memory of its own.
-template <class T>
-void run_phase(const PlanData& plan, const PassTensors<T>& tensors, ScratchPool& pool, const Phase& phase) {
+template <class Storage>
+void run_phase(const PlanData& plan, const PassTensors<Storage>& tensors, ScratchPool& pool, const Phase& phase) {
   const std::int64_t scratch = executor_scratch(plan, tensors);
   // Isolation keeps a waiting thread from taking up unrelated work of an outer loop while it holds a lease.
   oneapi::tbb::this_task_arena::isolate([&] {
     parallel_for(phase.tasks, [&](std::int64_t task) {
-      ScratchPool::Lease lease = pool.lend<T>(scratch);
-      Executor<T> executor(plan, tensors, lease.as<T>());
+      ScratchPool::Lease lease = pool.lend<ComputeType<Storage>>(scratch);
+      Executor<Storage> executor(plan, tensors, lease.as<ComputeType<Storage>>());
       phase.walk(task, executor);
     });
   });

@@ -11,19 +11,19 @@ namespace {
 
 /// delta of a row, in which an output that is 0 throughout counts as constant: a row without pairs has no use for
 /// grad_output, whatever it holds.
-template <class T>
-double row_delta(const PassTensors<T>& tensors, std::int64_t batch, std::int64_t head, std::int64_t row) {
-  const T delta = *tensors.delta.row(batch, head, row);
+template <class Storage>
+double row_delta(const PassTensors<Storage>& tensors, std::int64_t batch, std::int64_t head, std::int64_t row) {
+  const auto delta = *tensors.delta.row(batch, head, row);
   if (!std::isnan(delta)) return static_cast<double>(delta);
   for (std::int64_t f = 0; f < tensors.result_output.shape().features; ++f) {
-    if (tensors.result_output(batch, head, row, f) != T{0}) return static_cast<double>(delta);
+    if (static_cast<double>(tensors.result_output(batch, head, row, f)) != 0) return static_cast<double>(delta);
   }
   return tensors.grad_lse.data() == nullptr ? 0 : -static_cast<double>(*tensors.grad_lse.row(batch, head, row));
 }
 
 /// The rows [begin, end) of a head.
-template <class T>
-double sink_gradient(const PassTensors<T>& tensors, std::int64_t batch, std::int64_t head, Range rows) {
+template <class Storage>
+double sink_gradient(const PassTensors<Storage>& tensors, std::int64_t batch, std::int64_t head, Range rows) {
   const auto sink = static_cast<double>(tensors.terms.given.sinks[static_cast<std::size_t>(head)]);
   double gradient = 0;
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
@@ -52,8 +52,8 @@ void set_zero_bias_gradient(const TensorView<T>& grad_bias) {
   });
 }
 
-template <class T>
-void sink_gradients(const PassTensors<T>& tensors, std::span<T> grad_sinks) {
+template <class Storage>
+void sink_gradients(const PassTensors<Storage>& tensors, std::span<Storage> grad_sinks) {
   constexpr std::int64_t kRows = 4096;  // of a part of the sum, whatever the threads
   const TensorShape& shape = tensors.result_lse.shape();
   const std::int64_t parts = shape.batch * divide_up(shape.tokens, kRows);
@@ -68,7 +68,7 @@ void sink_gradients(const PassTensors<T>& tensors, std::span<T> grad_sinks) {
   for (std::int64_t head = 0; head < heads; ++head) {
     double sum = 0;
     for (std::int64_t part = 0; part < parts; ++part) sum += sums[static_cast<std::size_t>(head * parts + part)];
-    grad_sinks[static_cast<std::size_t>(head)] = static_cast<T>(sum);
+    grad_sinks[static_cast<std::size_t>(head)] = static_cast<Storage>(sum);
   }
 }
 
@@ -78,5 +78,7 @@ template void set_zero_bias_gradient(const TensorView<float>&);
 template void set_zero_bias_gradient(const TensorView<double>&);
 template void sink_gradients(const PassTensors<float>&, std::span<float>);
 template void sink_gradients(const PassTensors<double>&, std::span<double>);
+template void sink_gradients(const PassTensors<bfloat16>&, std::span<bfloat16>);
+template void sink_gradients(const PassTensors<float16>&, std::span<float16>);
 
 }  // namespace cobble::detail

@@ -20,7 +20,7 @@ void set_zero_bias_gradient(const TensorView<T>& grad_bias);
 
 /// dsink_h = -sum p_sink delta over the rows of all batch entries, p_sink = exp(sink_h - lse), after the backward
 /// passes.
-template <class T>
-void sink_gradients(const PassTensors<T>& tensors, std::span<T> grad_sinks);
+template <class Storage>
+void sink_gradients(const PassTensors<Storage>& tensors, std::span<Storage> grad_sinks);
 
 }  // namespace cobble::detail

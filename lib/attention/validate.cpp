@@ -275,13 +275,25 @@ template void validate_parameters(const Plan&, const ParameterInputs<float>&, co
 template void validate_parameters(const Plan&, const ParameterInputs<double>&, const TensorView<const double>*);
 template void validate_forward(const Plan&, TensorView<const float>, TensorView<const float>, TensorView<const float>,
                                const AttentionView<float>&, const ScoreTerms<float>&);
-template void validate_forward(const Plan&, TensorView<const double>, TensorView<const double>,
-                               TensorView<const double>, const AttentionView<double>&, const ScoreTerms<double>&);
 template void validate_backward(const Plan&, TensorView<const float>, TensorView<const float>, TensorView<const float>,
                                 const AttentionView<const float>&, TensorView<const float>,
                                 const BackwardOptions<float>&, const GradientsView<float>&);
+template void validate_forward(const Plan&, TensorView<const double>, TensorView<const double>,
+                               TensorView<const double>, const AttentionView<double>&, const ScoreTerms<double>&);
 template void validate_backward(const Plan&, TensorView<const double>, TensorView<const double>,
                                 TensorView<const double>, const AttentionView<const double>&, TensorView<const double>,
                                 const BackwardOptions<double>&, const GradientsView<double>&);
+template void validate_forward(const Plan&, TensorView<const bfloat16>, TensorView<const bfloat16>,
+                               TensorView<const bfloat16>, const AttentionView<bfloat16>&, const ScoreTerms<bfloat16>&);
+template void validate_backward(const Plan&, TensorView<const bfloat16>, TensorView<const bfloat16>,
+                                TensorView<const bfloat16>, const AttentionView<const bfloat16>&,
+                                TensorView<const bfloat16>, const BackwardOptions<bfloat16>&,
+                                const GradientsView<bfloat16>&);
+template void validate_forward(const Plan&, TensorView<const float16>, TensorView<const float16>,
+                               TensorView<const float16>, const AttentionView<float16>&, const ScoreTerms<float16>&);
+template void validate_backward(const Plan&, TensorView<const float16>, TensorView<const float16>,
+                                TensorView<const float16>, const AttentionView<const float16>&,
+                                TensorView<const float16>, const BackwardOptions<float16>&,
+                                const GradientsView<float16>&);
 
 }  // namespace cobble::detail

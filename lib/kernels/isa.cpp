@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cobble/error.hpp"
+#include "kernels/amx.hpp"
 #include "kernels/isa_tables.hpp"
 
 namespace cobble {
@@ -22,10 +23,12 @@ constexpr Target kTargets[] = {{Isa::baseline, "baseline", HWY_STATIC_TARGET},
                                {Isa::sse4, "sse4", HWY_SSE4},
                                {Isa::avx2, "avx2", HWY_AVX2},
                                {Isa::avx512, "avx512", HWY_AVX3},
+                               {Isa::amx, "amx", HWY_AVX3},  // the same tables
                                {Isa::neon, "neon", HWY_NEON}};
 
 bool is_available(const Target& target) {
-  return (HWY_TARGETS & target.bit) != 0 && (hwy::SupportedTargets() & target.bit) != 0;
+  const bool in_table = (HWY_TARGETS & target.bit) != 0 && (hwy::SupportedTargets() & target.bit) != 0;
+  return in_table && (target.isa != Isa::amx || kernels::has_amx());
 }
 
 std::string names() {

@@ -205,7 +205,13 @@ std::int64_t Plan::memory_bytes() const noexcept {
 }
 
 std::int64_t Plan::workspace_bytes(std::int64_t threads, std::int64_t element_bytes) const noexcept {
-  return detail::workspace_values(*data_, threads) * element_bytes;
+  const std::int64_t values = detail::workspace_values(*data_, threads);
+  constexpr std::int64_t kFloatBytes = sizeof(float);
+  if (element_bytes >= kFloatBytes) return values * element_bytes;
+  const Problem& problem = data_->problem;
+  const std::int64_t key_sums =
+      problem.batch * problem.key_value_heads * data_->patterns.columns() * (problem.head_dim + problem.value_dim);
+  return (values + key_sums) * kFloatBytes;
 }
 
 std::string Plan::describe() const {

@@ -20,7 +20,7 @@ import zlib
 PROGRAM = None
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "patterns"
-TOLERANCE = {"f32": 2e-5, "f64": 1e-12}
+TOLERANCE = {"f32": 2e-5, "f64": 1e-12, "bf16": 2e-5 + 4 * 2 ** -8, "f16": 2e-5 + 4 * 2 ** -11}
 TENSORS = {"output", "lse", "grad_query", "grad_key", "grad_value"}
 
 

@@ -31,7 +31,7 @@ struct Inputs {
   LaidOut<T> key;
   LaidOut<T> value;
   LaidOut<T> grad_output;
-  LaidOut<T> grad_lse;
+  LaidOut<ComputeType<T>> grad_lse;
 };
 
 inline TensorShape query_shape(const Plan& plan) {
@@ -56,7 +56,7 @@ Inputs<T> normal_inputs(const Plan& plan, Random& random, const InputLayouts& la
           normal_tensor<T>(key_shape(plan), random, layouts.key),
           normal_tensor<T>(value_shape(plan), random, layouts.value),
           normal_tensor<T>(output_shape(plan), random, layouts.grad_output),
-          normal_tensor<T>(lse_shape(plan), random, layouts.grad_lse)};
+          normal_tensor<ComputeType<T>>(lse_shape(plan), random, layouts.grad_lse)};
 }
 
 template <class T>

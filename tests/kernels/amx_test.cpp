@@ -1,0 +1,149 @@
+#include "kernels/amx.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "support/random.hpp"
+
+// Products of bfloat16 against sums in double. Packing is tested everywhere, products where the processor has AMX.
+
+using namespace cobble;
+using namespace cobble::kernels;
+
+namespace {
+
+std::vector<bfloat16> normal_halves(std::int64_t count, cobble::test::Random& random) {
+  std::vector<bfloat16> halves(static_cast<std::size_t>(count));
+  for (bfloat16& half : halves) half = bfloat16(random.normal());
+  return halves;
+}
+
+constexpr std::int64_t padded(std::int64_t count) { return (count + 15) / 16 * 16; }
+
+}  // namespace
+
+TEST_CASE("pairs of features stand side by side, with zeros where there are none") {
+  cobble::test::Random random(3);
+  for (const std::int64_t rows : {1, 15, 16, 33}) {
+    for (const std::int64_t features : {16, 17, 31, 32, 40, 65}) {
+      for (const std::int64_t distance : {1, 2}) {
+        CAPTURE(rows);
+        CAPTURE(features);
+        CAPTURE(distance);
+        const std::int64_t row_distance = features * distance + 3;
+        const std::vector<bfloat16> from = normal_halves(rows * row_distance, random);
+        const std::int64_t stride = padded(rows);
+        std::vector<std::uint32_t> to(static_cast<std::size_t>(paired_rows(features) * stride), 0xFFFFFFFFU);
+        pair_features(rows, features, from.data(), row_distance, distance, to.data(), stride);
+        bool same = true;
+        const auto bits = [&](std::int64_t row, std::int64_t feature) -> std::uint32_t {
+          if (row >= rows || feature >= features) return 0;
+          return from[static_cast<std::size_t>(row * row_distance + feature * distance)].bits;
+        };
+        for (std::int64_t p = 0; p < paired_rows(features); ++p) {
+          for (std::int64_t i = 0; i < stride; ++i) {
+            const std::uint32_t expected = bits(i, 2 * p) | bits(i, 2 * p + 1) << 16;
+            same = same && to[static_cast<std::size_t>(p * stride + i)] == expected;
+          }
+        }
+        CHECK(same);
+      }
+    }
+  }
+}
+
+TEST_CASE("products by AMX are those of double, for any number of rows, columns and features") {
+  if (!has_amx()) {
+    MESSAGE("this machine has no AMX");
+    return;
+  }
+  cobble::test::Random random(4);
+  for (const std::int64_t rows : {1, 15, 32, 33, 70}) {
+    for (const std::int64_t columns : {16, 32, 48}) {
+      for (const std::int64_t inner : {16, 17, 32, 40, 64, 65, 512}) {
+        CAPTURE(rows);
+        CAPTURE(columns);
+        CAPTURE(inner);
+        const std::int64_t a_stride = inner + 5;
+        const std::vector<bfloat16> a = normal_halves(rows * a_stride, random);
+        const std::vector<bfloat16> b = normal_halves(columns * inner, random);
+        std::vector<std::uint32_t> paired(static_cast<std::size_t>(paired_rows(inner) * columns));
+        pair_features(columns, inner, b.data(), inner, 1, paired.data(), columns);
+        const std::int64_t c_stride = columns + 16;
+        std::vector<float> c(static_cast<std::size_t>(rows * c_stride), -7.0F);
+        multiply_bf16({.rows = rows,
+                       .columns = columns,
+                       .inner = inner,
+                       .alpha = 0.5F,
+                       .a = a.data(),
+                       .a_stride = a_stride,
+                       .b = paired.data(),
+                       .b_stride = columns,
+                       .c = c.data(),
+                       .c_stride = c_stride});
+        double worst = 0;
+        bool untouched = true;
+        for (std::int64_t r = 0; r < rows; ++r) {
+          for (std::int64_t i = 0; i < c_stride; ++i) {
+            const float found = c[static_cast<std::size_t>(r * c_stride + i)];
+            if (i >= columns) {
+              untouched = untouched && found == -7.0F;
+              continue;
+            }
+            double sum = 0;
+            for (std::int64_t l = 0; l < inner; ++l) {
+              sum += static_cast<double>(a[static_cast<std::size_t>(r * a_stride + l)]) *
+                     static_cast<double>(b[static_cast<std::size_t>(i * inner + l)]);
+            }
+            worst = std::max(worst, std::abs(0.5 * sum - static_cast<double>(found)));
+          }
+        }
+        CHECK(worst <= 1e-6 * static_cast<double>(inner));
+        CHECK(untouched);
+      }
+    }
+  }
+}
+
+TEST_CASE("products by AMX leave NaN in its row, and may leave out columns that no one wants") {
+  if (!has_amx()) return;
+  cobble::test::Random random(5);
+  constexpr std::int64_t kRows = 40, kColumns = 80, kInner = 40;
+  std::vector<bfloat16> a = normal_halves(kRows * kInner, random);
+  a[7 * kInner + 3] = std::numeric_limits<bfloat16>::quiet_NaN();
+  const std::vector<bfloat16> b = normal_halves(kColumns * kInner, random);
+  std::vector<std::uint32_t> paired(static_cast<std::size_t>(paired_rows(kInner) * kColumns));
+  pair_features(kColumns, kInner, b.data(), kInner, 1, paired.data(), kColumns);
+  std::vector<Interval> intervals;
+  for (int r = 0; r < kRows; ++r) intervals.push_back({r, r + 30});
+  Bf16Product product{.rows = kRows,
+                      .columns = kColumns,
+                      .inner = kInner,
+                      .a = a.data(),
+                      .a_stride = kInner,
+                      .b = paired.data(),
+                      .b_stride = kColumns,
+                      .c_stride = kColumns};
+  std::vector<float> all(kRows * kColumns, -7.0F);
+  std::vector<float> wanted = all;
+  product.c = all.data();
+  multiply_bf16(product);
+  product.c = wanted.data();
+  product.columns_of_row = intervals.data();
+  multiply_bf16(product);
+  bool same = true;
+  bool skipped = false;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    for (std::int64_t i = 0; i < kColumns; ++i) {
+      const auto at = static_cast<std::size_t>(r * kColumns + i);
+      same = same && std::isnan(all[at]) == (r == 7);
+      if (r != 7 && i >= r && i < r + 30) same = same && all[at] == wanted[at];
+      skipped = skipped || wanted[at] == -7.0F;
+    }
+  }
+  CHECK(same);
+  CHECK(skipped);
+}
