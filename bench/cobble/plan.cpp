@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "cost_model_json.hpp"
 #include "pattern_argument.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -27,6 +28,7 @@ struct PlanArguments {
   PlanOptions options;
   std::string dtype = "f32";
   std::int64_t threads = 0;  ///< 0: as many as the machine has
+  std::string cost_model_file;
   bool json = false;
 };
 
@@ -58,6 +60,7 @@ TrafficBound bound_of_heads(const Plan& plan, const HeadBound& head_bound) {
 PlanReport make_report(const PlanArguments& arguments, const Pattern& pattern) {
   PlanOptions options = arguments.options;
   options.element_bytes = arguments.dtype == "f64" ? 8 : 4;
+  if (!arguments.cost_model_file.empty()) options.cost_model = read_cost_model(arguments.cost_model_file);
   const Progress progress("planning");
   const auto start = std::chrono::steady_clock::now();
   PlanReport report = {.plan = make_plan(pattern, arguments.problem, options)};
@@ -85,6 +88,7 @@ std::string reason(const PlanArguments& arguments, const Plan& plan) {
                        [schedule](const PlanCandidate& candidate) { return candidate.schedule == schedule; });
   };
   std::string field;  // which candidates there could be
+  if (arguments.options.candidate) return fmt::format("candidate {} was asked for", *arguments.options.candidate);
   if (arguments.options.schedule != Schedule::automatic) {
     field = fmt::format("{} was asked for", to_string(plan.schedule()));
   } else if (large) {
@@ -142,6 +146,7 @@ Json plan_json(const PlanArguments& arguments, const LoadedPattern& loaded, cons
                       {"reason", reason(arguments, plan)}};
   document["forward"] = bound_json(report.forward);
   document["backward"] = bound_json(report.backward);
+  document["cost_model"] = cost_model_json(plan.cost_model());
   document["candidates"] = Json::array();
   for (const PlanCandidate& candidate : plan.candidates()) document["candidates"].push_back(candidate_json(candidate));
   return document;
@@ -246,6 +251,19 @@ void add_plan_command(CLI::App& program) {
            "Bytes of fast memory (default: COBBLE_FAST_MEMORY, or half of one core's L2)");
   add_size("--row-panel", options.row_panel, "Rows of recompute's panels (default: chosen)");
   add_size("--column-panel", options.column_panel, "Columns of recompute's panels (default: chosen)");
+  auto* const calibrate = command.add_flag("--calibrate", options.calibrate,
+                                           "Measure this machine's rates first; --json prints them as cost_model");
+  command
+      .add_option("--cost-model", arguments->cost_model_file,
+                  "JSON file with rates to choose by, as --calibrate --json printed them")
+      ->type_name("FILE")
+      ->excludes(calibrate);
+  command
+      .add_option("--candidate", options.candidate,
+                  "Take this candidate, counted from 0 in the order they are listed, whatever the rates say")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--parameter-gradients", options.parameter_gradients,
+                   "Plan for the gradients of the weights in Q = A1 X and V = A3 Y");
   command.add_option("--threads", arguments->threads, "Threads that the workspace is for (default: all)")
       ->check(CLI::Range(1, 4096));
   command.add_flag("--json", arguments->json, "Print one JSON document");

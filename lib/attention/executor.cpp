@@ -56,7 +56,10 @@ Executor<T>::Executor(const PlanData& plan, const PassTensors<T>& tensors, T* sc
 template <class T>
 void Executor<T>::set_tile(const Block& block) {
   const Pattern& pattern = plan_.patterns.at(block.head.batch, block.head.query);
-  map_.assign(pattern, block.rows, block.columns, block.pairs, block.kind, plan_.lists);
+  // Terms of scores look for keys where they stand.
+  const bool lists = plan_.lists || (plan_.gathers && terms_.change_scores());
+  const TileForms form = lists ? TileForms::lists : plan_.gathers ? TileForms::gathered : TileForms::tiles;
+  map_.assign(pattern, block.rows, block.columns, block.tokens, block.pairs, block.kind, form);
   terms_.set_tile(block.head, block.rows, block.columns);
 }
 
@@ -98,10 +101,11 @@ void Executor<T>::load(const Block& block) {
       return query_.assign(tensors_.query, head.batch, head.query, rows, features, tensors_.finite.query,
                            scratch_.query, scratch_.query_transposed);
     case Operand::key:
-      return key_.assign(tensors_.key, head.batch, head.key_value, rows, features, tensors_.finite.key, scratch_.key);
+      key_.assign(tensors_.key, head.batch, head.key_value, rows, features, tensors_.finite.key, scratch_.key);
+      return key_.gather(map_.gathered_keys());
     case Operand::value:
-      return value_.assign(tensors_.value, head.batch, head.key_value, rows, features, tensors_.finite.value,
-                           scratch_.value);
+      value_.assign(tensors_.value, head.batch, head.key_value, rows, features, tensors_.finite.value, scratch_.value);
+      return value_.gather(map_.gathered_keys());
     case Operand::output:  // forward's is summed up in scratch memory
       if (tensors_.result_output.data() == nullptr) return;
       return result_output_.assign(tensors_.result_output, head.batch, head.query, rows, features, false,
@@ -195,8 +199,8 @@ HeadMatrix<T> Executor<T>::key_sums(const Block& block) const {
   if (block.slice == 0) {
     return head_matrix(keys ? tensors_.grad_key : tensors_.grad_value, block.head.batch, block.head.key_value);
   }
-  const std::int64_t width = plan_.cut(Product::backward_rows).column_panel;
-  const std::int64_t panel = block.rows.begin / width;
+  const std::int64_t width = plan_.column_range(Product::backward_rows, 0).size();
+  const std::int64_t panel = plan_.gathers ? 0 : block.rows.begin / width;
   const std::int64_t features = keys ? plan_.problem.head_dim : plan_.problem.value_dim;
   const std::int64_t stride = round_up(features, kPaddedElements);
   const std::int64_t group = block.head.batch * plan_.problem.key_value_heads + block.head.key_value;

@@ -186,13 +186,17 @@ void Executor<T>::add_to_columns(T alpha, const T* tile, Panel<T>& rows, const S
   const std::int64_t distance = sums.feature_distance;
   T* const first = sums.at(step.keys.begin, features.begin);
   const std::int64_t stride = sums.row_distance;
+  const std::span<const std::int32_t> gathered = map_.gathered_keys();
+  const auto row_of = [gathered](std::int64_t key) -> std::int64_t {
+    return gathered.empty() ? key : gathered[static_cast<std::size_t>(key)];
+  };
   if (!map_.is_dense() && distance == 1 && all_pairs_count(rows)) {
     kernels_.pairs_to_keys(map_.pairs(), features.size(), alpha, tile, rows.rows(features), {first, stride});
     return;
   }
   if (may_multiply_densely(step.kind, rows)) {
     const kernels::FeatureRows<const T> queries = rows.padded(features);
-    const bool in_place = distance == 1 && features.size() % kPaddedElements == 0;
+    const bool in_place = gathered.empty() && distance == 1 && features.size() % kPaddedElements == 0;
     const std::int64_t product_stride = round_up(features.size(), kPaddedElements);
     kernels_.multiply({.rows = map_.keys(),
                        .columns = product_stride,
@@ -209,14 +213,14 @@ void Executor<T>::add_to_columns(T alpha, const T* tile, Panel<T>& rows, const S
                        .inner_of_row = map_.queries_of_key()});
     if (in_place) return;
     for (std::int64_t key = 0; key < map_.keys(); ++key) {
-      add_scaled<T>(features.size(), T{1}, product + key * product_stride, 1, first + key * stride, distance);
+      add_scaled<T>(features.size(), T{1}, product + key * product_stride, 1, first + row_of(key) * stride, distance);
     }
     return;
   }
   const kernels::FeatureRows<const T> queries = rows.rows(features);
   for_each_pair(tile, [&](std::int64_t query, std::int64_t key, std::int64_t at) {
-    add_scaled<T>(features.size(), alpha * tile[at], queries.data + query * queries.stride, 1, first + key * stride,
-                  distance);
+    add_scaled<T>(features.size(), alpha * tile[at], queries.data + query * queries.stride, 1,
+                  first + row_of(key) * stride, distance);
   });
 }
 

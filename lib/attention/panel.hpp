@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "cobble/tensor.hpp"
 #include "core/checked.hpp"
@@ -24,6 +25,7 @@ class Panel {
     source_ = tensor.row(batch, head, rows.begin) + features.begin * feature_distance_;
     row_distance_ = tensor.strides().tokens;
     rows_ = rows.size();
+    gathered_ = {};
     features_ = features;
     scratch_ = scratch;
     transposed_ = transposed;
@@ -32,16 +34,22 @@ class Panel {
     finite_ = is_finite ? Finite::yes : Finite::unknown;
   }
 
+  /// The panel is those of its rows that are listed, side by side; none listed: all.
+  void gather(std::span<const std::int32_t> rows) noexcept {
+    gathered_ = rows;
+    if (!rows.empty()) rows_ = static_cast<std::int64_t>(rows.size());
+  }
+
   /// All rows, the features of each side by side.
   kernels::FeatureRows<const T> rows(Range features) noexcept {
-    if (feature_distance_ != 1) return packed(features);
+    if (feature_distance_ != 1 || !gathered_.empty()) return packed(features);
     return {source_ + (features.begin - features_.begin), row_distance_};
   }
   /// All rows in whole vectors: padded with zeros to kPaddedElements.
   kernels::FeatureRows<const T> padded(Range features) noexcept {
     // Rows far apart share few cache sets; a dense copy is read many times.
-    const bool in_place = feature_distance_ == 1 && features.size() % kPaddedElements == 0 && row_distance_ > 0 &&
-                          row_distance_ <= 2 * features_.size();
+    const bool in_place = gathered_.empty() && feature_distance_ == 1 && features.size() % kPaddedElements == 0 &&
+                          row_distance_ > 0 && row_distance_ <= 2 * features_.size();
     return in_place ? rows(features) : packed(features);
   }
   /// Features x rows, each feature's rows padded with zeros to kPaddedElements.
@@ -76,7 +84,8 @@ class Panel {
   }
   void pack() noexcept {
     for (std::int64_t i = 0; i < rows_; ++i) {
-      const T* const from = source_ + i * row_distance_;
+      const std::int64_t row = gathered_.empty() ? i : gathered_[static_cast<std::size_t>(i)];
+      const T* const from = source_ + row * row_distance_;
       T* const to = scratch_ + i * stride();
       if (feature_distance_ == 1) {
         std::copy_n(from, features_.size(), to);
@@ -93,6 +102,7 @@ class Panel {
   std::int64_t feature_distance_ = 1;
   std::int64_t rows_ = 0;
   Range features_;
+  std::span<const std::int32_t> gathered_;
   T* scratch_ = nullptr;
   T* transposed_ = nullptr;
   bool packed_ = false;

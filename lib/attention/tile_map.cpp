@@ -25,17 +25,21 @@ constexpr double kPlacesPerPair = 2.25;
 
 }  // namespace
 
-void TileMap::assign(const Pattern& pattern, Range rows, Range keys, std::int64_t pairs, TileKind kind, bool lists) {
+void TileMap::assign(const Pattern& pattern, Range rows, Range keys, std::int64_t width, std::int64_t pairs,
+                     TileKind kind, TileForms forms) {
   const PatternNode& node = pattern.node();
   if (node_ == &node && rows_ == rows && keys_ == keys) return;  // P and dS share a tile
   node_ = &node;
   rows_ = rows;
   keys_ = keys;
+  width_ = width;
+  gathered_.clear();
+  if (forms == TileForms::gathered && width < keys.size()) return gather(node);
   if (kind == TileKind::full) {
     form_ = Form::all;
     return;
   }
-  if (tile_layout(rows.size(), keys.size(), pairs, lists).compact) {
+  if (tile_layout(rows.size(), keys.size(), pairs, forms == TileForms::lists).compact) {
     list_pattern(node, pairs);
     return;
   }
@@ -45,7 +49,52 @@ void TileMap::assign(const Pattern& pattern, Range rows, Range keys, std::int64_
     const kernels::Interval interval = keys_of_query_[static_cast<std::size_t>(i)];
     places += interval.end - interval.begin;
   }
-  if (kPlacesPerPair * static_cast<double>(pairs) < static_cast<double>(places)) list_dense();
+  if (kPlacesPerPair * static_cast<double>(pairs) < static_cast<double>(places)) list_pattern(node, pairs);
+}
+
+void TileMap::gather(const PatternNode& node) {
+  form_ = Form::bits;
+  const auto begin = static_cast<std::int32_t>(keys_.begin);
+  runs_.clear();
+  std::vector<std::int32_t>& ends = row_offsets_;  // of each row's runs
+  ends.clear();
+  place_of_key_.assign(static_cast<std::size_t>(keys_.size()), -1);
+  for (std::int64_t i = 0; i < rows(); ++i) {
+    const std::size_t first = runs_.size();
+    node.append_runs(static_cast<std::int32_t>(rows_.begin + i), begin, static_cast<std::int32_t>(keys_.end), runs_);
+    for (std::size_t run = first; run < runs_.size(); ++run) {
+      std::fill(place_of_key_.begin() + (runs_[run].begin - begin), place_of_key_.begin() + (runs_[run].end - begin),
+                0);
+    }
+    ends.push_back(static_cast<std::int32_t>(runs_.size()));
+  }
+  for (std::size_t key = 0; key < place_of_key_.size(); ++key) {
+    if (place_of_key_[key] < 0) continue;
+    place_of_key_[key] = static_cast<std::int32_t>(gathered_.size());
+    gathered_.push_back(static_cast<std::int32_t>(key));
+  }
+  words_ = divide_up(rows(), 64);
+  bits_.assign(static_cast<std::size_t>(width_ * words_), 0);
+  keys_of_query_.assign(static_cast<std::size_t>(stride()), {});
+  queries_of_key_.assign(static_cast<std::size_t>(width_), {});
+  std::size_t run = 0;
+  for (std::int64_t i = 0; i < rows(); ++i) {
+    const std::uint64_t bit = std::uint64_t{1} << (i % 64);
+    const auto query = static_cast<std::int32_t>(i);
+    for (; run < static_cast<std::size_t>(ends[static_cast<std::size_t>(i)]); ++run) {
+      const std::int32_t first = place_of_key_[static_cast<std::size_t>(runs_[run].begin - begin)];
+      const std::int32_t last = first + (runs_[run].end - runs_[run].begin);  // a run's keys all have a place
+      kernels::Interval& keys = keys_of_query_[static_cast<std::size_t>(i)];
+      if (keys.begin == keys.end) keys.begin = first;
+      keys.end = last;
+      for (std::int32_t place = first; place < last; ++place) {
+        bits_[static_cast<std::size_t>(place * words_ + i / 64)] |= bit;
+        kernels::Interval& queries = queries_of_key_[static_cast<std::size_t>(place)];
+        if (queries.begin == queries.end) queries.begin = query;
+        queries.end = query + 1;
+      }
+    }
+  }
 }
 
 bool TileMap::find_intervals(const PatternNode& node) {
@@ -122,28 +171,26 @@ void TileMap::build_bits(const PatternNode& node) {
   }
 }
 
-void TileMap::list_dense() {
-  row_offsets_.assign(1, 0);
-  pair_keys_.clear();
-  for (std::int64_t query = 0; query < rows(); ++query) {
-    const kernels::Interval interval = keys_of_query_[static_cast<std::size_t>(query)];
-    for (std::int32_t key = interval.begin; key < interval.end; ++key) {
-      if (holds(query, key)) pair_keys_.push_back(key);
-    }
-    row_offsets_.push_back(static_cast<std::int32_t>(pair_keys_.size()));
-  }
-  form_ = Form::list;
-}
-
 void TileMap::list_pattern(const PatternNode& node, std::int64_t pairs) {
   form_ = Form::list;
   row_offsets_.resize(static_cast<std::size_t>(rows()) + 1);
+  row_offsets_.front() = 0;
+  const bool stored = node.stored_row(0).data() != nullptr;
+  if (stored && keys_.size() == node.columns()) {  // as they stand
+    const std::int32_t* const first = node.stored_row(static_cast<std::int32_t>(rows_.begin)).data();
+    for (std::int64_t i = 0; i < rows(); ++i) {
+      const std::span<const std::int32_t> row = node.stored_row(static_cast<std::int32_t>(rows_.begin + i));
+      row_offsets_[static_cast<std::size_t>(i) + 1] = static_cast<std::int32_t>(row.data() + row.size() - first);
+    }
+    listed_keys_ = first;
+    return;
+  }
   pair_keys_.resize(static_cast<std::size_t>(pairs));
+  listed_keys_ = pair_keys_.data();
   std::int32_t* const keys_of_pairs = pair_keys_.data();
   std::int32_t count = 0;
   const auto end = static_cast<std::int32_t>(keys_.end);
   const auto begin = static_cast<std::int32_t>(keys_.begin);
-  const bool stored = node.stored_row(0).data() != nullptr;
   if (stored) {
     const bool goes_on = followed_ == &node && followed_rows_ == rows_ && followed_until_ == keys_.begin;
     next_.resize(static_cast<std::size_t>(rows()));

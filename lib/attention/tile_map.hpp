@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cobble/pattern.hpp"
@@ -10,14 +11,25 @@
 
 namespace cobble::detail {
 
+/// What the tiles of a plan may be.
+enum class TileForms : std::uint8_t {
+  tiles,    ///< dense, or lists where that is cheaper
+  lists,    ///< lists unless full
+  gathered  ///< dense, of those keys alone that have a pair
+};
+
 /// Where the pairs of one tile stand: everywhere, at the bits of a mask, or in a list.
 class TileMap {
  public:
-  /// `lists`: as PlanData has it.
-  void assign(const Pattern& pattern, Range rows, Range keys, std::int64_t pairs, TileKind kind, bool lists);
+  /// `width`: how many keys the tile holds.
+  void assign(const Pattern& pattern, Range rows, Range keys, std::int64_t width, std::int64_t pairs, TileKind kind,
+              TileForms forms);
 
   std::int64_t rows() const noexcept { return rows_.size(); }
-  std::int64_t keys() const noexcept { return keys_.size(); }
+  /// How many keys stand side by side.
+  std::int64_t keys() const noexcept { return width_; }
+  /// Which ones, counted from the tile's first; empty: all of its range.
+  std::span<const std::int32_t> gathered_keys() const noexcept { return gathered_; }
 
   /// Whether the tile's values stand keys x queries; otherwise as pairs() lists them.
   bool is_dense() const noexcept { return form_ != Form::list; }
@@ -41,7 +53,7 @@ class TileMap {
   const kernels::Interval* queries_of_key() const noexcept {
     return form_ == Form::all ? nullptr : queries_of_key_.data();
   }
-  kernels::PairTile pairs() const noexcept { return {rows(), row_offsets_.data(), pair_keys_.data()}; }
+  kernels::PairTile pairs() const noexcept { return {rows(), row_offsets_.data(), listed_keys_}; }
 
   /// Calls visit(query, key, place of the value) for each pair, row by row in a list and key by key in a dense tile.
   template <class Visit>
@@ -58,10 +70,9 @@ class TileMap {
     list
   };
 
+  void gather(const PatternNode& node);
   bool find_intervals(const PatternNode& node);
   void build_bits(const PatternNode& node);
-  /// Turns a dense tile's pairs into a list.
-  void list_dense();
   void list_pattern(const PatternNode& node, std::int64_t pairs);
   bool holds(std::int64_t query, std::int64_t key) const noexcept {
     if (form_ == Form::all) return true;
@@ -75,14 +86,18 @@ class TileMap {
   const PatternNode* node_ = nullptr;
   Range rows_;
   Range keys_;
+  std::int64_t width_ = 0;
   Form form_ = Form::all;
   std::int64_t words_ = 0;  ///< of bits, a key
   std::vector<std::uint64_t> bits_;
   std::vector<kernels::Interval> keys_of_query_;
   std::vector<kernels::Interval> queries_of_key_;
+  std::vector<std::int32_t> gathered_;
+  std::vector<std::int32_t> place_of_key_;  ///< scratch: of each key of the range
   std::vector<std::int32_t> row_offsets_;
   std::vector<std::int32_t> pair_keys_;
-  std::vector<ColumnRun> runs_;  ///< scratch
+  const std::int32_t* listed_keys_ = nullptr;  ///< pair_keys_, or the pattern's own
+  std::vector<ColumnRun> runs_;                ///< scratch
   // Where each row's pairs go on in the next tile of the same rows, of a pattern that is stored by rows.
   const PatternNode* followed_ = nullptr;
   Range followed_rows_;
@@ -109,7 +124,7 @@ void TileMap::for_each_key(std::int64_t query, Visit&& visit) const {
   if (form_ == Form::list) {
     const auto row = static_cast<std::size_t>(query);
     for (std::int32_t at = row_offsets_[row]; at < row_offsets_[row + 1]; ++at) {
-      visit(std::int64_t{pair_keys_[static_cast<std::size_t>(at)]}, std::int64_t{at});
+      visit(std::int64_t{listed_keys_[at]}, std::int64_t{at});
     }
     return;
   }

@@ -118,19 +118,50 @@ std::optional<CandidatePlan> passing_rows(const PlanData& plan, const AttentionS
   return candidate;
 }
 
-/// The candidates whose tiles hold lists of pairs: panels of keys for L1, for fast memory, and none at all.
+/// One pass of recompute over dense tiles of those keys alone that a row panel has pairs with, packed side by side.
+CandidatePlan gathered(const PlanData& plan, std::int64_t rows, std::int64_t columns) {
+  CandidatePlan candidate = one_pass(plan, rows, columns, 0);
+  for (TileCut& cut : candidate.cuts) cut.gathers = cut.counts_touched = true;
+  candidate.gathers = true;
+  candidate.summary.name = "recompute, tiles of " + by(candidate.summary.row_panel, candidate.summary.column_panel) +
+                           " gathered keys, one pass backward";
+  return candidate;
+}
+
+/// Forward of one candidate of lists, backward of another.
+CandidatePlan combined(const CandidatePlan& forward, const CandidatePlan& backward) {
+  CandidatePlan candidate = backward;
+  candidate.cuts.clear();
+  const auto take = [&](Product product, const CandidatePlan& from) {
+    const ProductTiles& tiles = from.products[static_cast<std::size_t>(product)];
+    candidate.use(product, from.cuts[static_cast<std::size_t>(tiles.cut)], tiles.features, tiles.streamed);
+    candidate.products[static_cast<std::size_t>(product)].rows_pass = tiles.rows_pass;
+  };
+  take(Product::forward, forward);
+  take(Product::backward_rows, backward);
+  candidate.summary.name =
+      "recompute, row-wise forward, backward in" + backward.summary.name.substr(std::string("recompute,").size());
+  return candidate;
+}
+
+/// The candidates whose tiles hold lists of pairs: panels of keys for L1, for fast memory, and none at all; and panels
+/// for backward alone, which reads and writes more of a key.
 void propose_lists(const PlanData& plan, const AttentionSize& size, const PlanOptions& options,
                    std::vector<CandidatePlan>& candidates) {
   const std::int64_t features = std::max(plan.problem.head_dim, plan.problem.value_dim);
   const std::int64_t near = plan.cost_model.near_bytes / options.element_bytes / features;
   const std::int64_t far = plan.fast_memory_words * 3 / 4 / features;
   const auto rounded = [](std::int64_t keys) { return keys > 64 ? keys / 64 * 64 : keys; };
+  const CandidatePlan row_wise = one_pass(plan, kPanel, plan.patterns.columns(), 1);
   for (const std::int64_t columns : {rounded(near), rounded(far)}) {
     if (columns == rounded(far) && far <= 2 * near) continue;
     if (columns >= plan.patterns.columns()) continue;  // that is row-wise
-    if (auto candidate = passing_rows(plan, size, columns)) candidates.push_back(std::move(*candidate));
+    if (auto candidate = passing_rows(plan, size, columns)) {
+      candidates.push_back(combined(row_wise, *candidate));
+      candidates.push_back(std::move(*candidate));
+    }
   }
-  candidates.push_back(one_pass(plan, kPanel, plan.patterns.columns(), 1));
+  candidates.push_back(row_wise);
 }
 
 /// Recompute with the model's panels or the given ones, backward in two passes. Empty when not even one row fits.
@@ -253,6 +284,7 @@ PlanData cut_patterns(const PlanData& plan, const CandidatePlan& candidate) {
   realized.schedule = candidate.summary.schedule;
   realized.backward_passes = candidate.summary.backward_passes;
   realized.lists = candidate.lists;
+  realized.gathers = candidate.gathers;
   realized.products = candidate.products;
   realized.cuts = candidate.cuts;
   for (const Pattern& pattern : plan.patterns.patterns()) {
@@ -267,18 +299,21 @@ double largest_residency(const PlanData& plan, const CandidatePlan& candidate) {
   if (!candidate.lists) return 0;
   const auto d = static_cast<double>(plan.problem.head_dim);
   const auto d_v = static_cast<double>(plan.problem.value_dim);
-  const TileCut& cut = plan.cut(Product::backward_rows);
-  double pairs = 0;
-  for (const std::vector<TileList>& lists : plan.tile_lists) {
-    for (const PlanTile& tile : lists[static_cast<std::size_t>(plan.product(Product::backward_rows).cut)].tiles) {
-      pairs = std::max(pairs, static_cast<double>(tile.pairs));
-    }
-  }
   const double passing = 2 * (d + d_v + 2);
-  if (plan.product(Product::backward_rows).rows_pass) {
-    return static_cast<double>(cut.column_panel) * std::max(d, d_v) + 2 * pairs + passing;
+  double largest = 0;
+  for (const Product product : {Product::forward, Product::backward_rows}) {
+    const TileCut& cut = plan.cut(product);
+    double pairs = 0;
+    for (const std::vector<TileList>& lists : plan.tile_lists) {
+      for (const PlanTile& tile : lists[static_cast<std::size_t>(plan.product(product).cut)].tiles) {
+        pairs = std::max(pairs, static_cast<double>(tile.pairs));
+      }
+    }
+    const double panel = plan.product(product).rows_pass ? static_cast<double>(cut.column_panel) * std::max(d, d_v)
+                                                         : static_cast<double>(cut.row_panel) * (2 * d + d_v + 2);
+    largest = std::max(largest, panel + (product == Product::forward ? 1 : 2) * pairs + passing);
   }
-  return static_cast<double>(cut.row_panel) * (2 * d + d_v + 2) + 2 * pairs + passing;
+  return largest;
 }
 
 /// A candidate of lists with fewer rows to a panel, or fewer keys; empty when there is no smaller one.
@@ -289,10 +324,21 @@ std::optional<CandidatePlan> shrink(const PlanData& plan, const CandidatePlan& c
     if (summary.row_panel > 1) return one_pass(plan, divide_up(summary.row_panel, 4), summary.column_panel, 1);
     return std::nullopt;
   }
-  if (summary.row_panel == 1) return std::nullopt;
   CandidatePlan smaller = candidate;
+  ProductTiles& forward = smaller.products[static_cast<std::size_t>(Product::forward)];
+  if (!forward.rows_pass) {  // forward's own tiles may be what does not fit
+    forward = smaller.products[static_cast<std::size_t>(Product::backward_rows)];
+    smaller.cuts = {smaller.cuts[static_cast<std::size_t>(forward.cut)]};
+    forward.cut = smaller.products[static_cast<std::size_t>(Product::backward_rows)].cut = 0;
+    return smaller;
+  }
+  if (summary.row_panel == 1) return std::nullopt;
   smaller.summary.row_panel = divide_up(summary.row_panel, 4);
-  for (TileCut& cut : smaller.cuts) cut.row_panel = smaller.summary.row_panel;
+  for (const ProductTiles& tiles : smaller.products) {
+    if (tiles.cut >= 0 && tiles.rows_pass) {
+      smaller.cuts[static_cast<std::size_t>(tiles.cut)].row_panel = smaller.summary.row_panel;
+    }
+  }
   smaller.summary.name = "recompute, panels of " + std::to_string(summary.column_panel) + " keys that " +
                          std::to_string(smaller.summary.row_panel) + " rows pass";
   return smaller;
@@ -333,6 +379,9 @@ std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& si
       const bool sparse = hardware && fill < 0.5;
       if (side > 0 && dense) candidates.push_back(one_pass(plan, side, side, 0));
       if (side == kPanel && dense) candidates.push_back(one_pass(plan, side, kColumns, 0));
+      if (side == kPanel && sparse) {
+        for (const std::int64_t rows : {kPanel, kPanel / 4}) candidates.push_back(gathered(plan, rows, kColumns));
+      }
       if (side > 0 && sparse) propose_lists(plan, size, options, candidates);
     }
   }

@@ -13,7 +13,8 @@ struct CandidatePlan {
   PlanCandidate summary;
   std::array<ProductTiles, kProductCount> products;
   std::vector<TileCut> cuts;
-  bool lists = false;  ///< as PlanData has it
+  bool lists = false;    ///< as PlanData has it
+  bool gathers = false;  ///< likewise
 
   void use(Product product, const TileCut& cut, std::int64_t features, std::int64_t streamed);
 };

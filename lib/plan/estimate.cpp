@@ -17,8 +17,9 @@ struct Tally {
   double listed_pairs = 0;
   double listed_rows = 0;  ///< rows with a pair in a tile of a list, summed over the tiles
   double tiles = 0;
-  double touched_rows = 0;  ///< of all tiles
-  double columns = 0;       ///< of all tiles
+  double touched_rows = 0;    ///< of all tiles
+  double copied_columns = 0;  ///< of tiles that gather
+  double columns = 0;         ///< of all tiles
 
   void add(const Tally& other, double factor) {
     dense_places += factor * other.dense_places;
@@ -28,6 +29,7 @@ struct Tally {
     listed_rows += factor * other.listed_rows;
     tiles += factor * other.tiles;
     touched_rows += factor * other.touched_rows;
+    copied_columns += factor * other.copied_columns;
     columns += factor * other.columns;
   }
 };
@@ -36,18 +38,25 @@ struct Tally {
 class PanelTally {
  public:
   PanelTally(const Pattern& pattern, const TileCut& cut, bool lists)
-      : pattern_(pattern), width_(std::max<std::int64_t>(cut.column_panel, 1)), lists_(lists) {
-    const std::int64_t panels = divide_up(pattern.columns(), width_);
-    entries_.resize(static_cast<std::size_t>(panels));
+      : pattern_(pattern),
+        // What is gathered is counted column by column.
+        width_(cut.gathers ? 1 : std::max<std::int64_t>(cut.column_panel, 1)),
+        gathered_(cut.gathers ? cut.column_panel : 0),
+        lists_(lists) {
+    entries_.resize(static_cast<std::size_t>(divide_up(pattern.columns(), width_)));
   }
 
+  /// How many runs have been looked at.
+  std::int64_t runs() const noexcept { return seen_runs_; }
   Tally count(Range rows) {
     touched_.clear();
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       runs_.clear();
       pattern_.append_runs(row, 0, pattern_.columns(), runs_);
       for (const ColumnRun run : runs_) add_run(row, run);
+      seen_runs_ += std::ssize(runs_);
     }
+    if (gathered_ > 0) return count_gathered(rows);
     Tally tally;
     for (const std::int64_t panel : touched_) {
       Entry& entry = entries_[static_cast<std::size_t>(panel)];
@@ -98,44 +107,64 @@ class PanelTally {
     }
   }
 
+  Tally count_gathered(Range rows) {
+    std::int64_t pairs = 0;
+    for (const std::int64_t column : touched_) {
+      pairs += entries_[static_cast<std::size_t>(column)].pairs;
+      entries_[static_cast<std::size_t>(column)] = {};
+    }
+    const auto columns = static_cast<double>(touched_.size());
+    Tally tally;
+    tally.dense_places = tally.dense_area = columns * static_cast<double>(rows.size());
+    tally.masked_area = static_cast<double>(pairs) < tally.dense_area ? tally.dense_area : 0;
+    tally.tiles = std::ceil(columns / static_cast<double>(gathered_));
+    tally.touched_rows = tally.tiles * static_cast<double>(rows.size());
+    tally.columns = tally.copied_columns = columns;
+    return tally;
+  }
+
   const Pattern& pattern_;
   std::int64_t width_;
+  std::int64_t gathered_;  ///< columns to a tile, or 0
   bool lists_;
   std::vector<Entry> entries_;
   std::vector<std::int64_t> touched_;
   std::vector<ColumnRun> runs_;
+  std::int64_t seen_runs_ = 0;
 };
 
-/// From up to kSamples row panels of each pattern, of a long panel its first rows.
+/// From up to kSamples row panels of each pattern, of a long panel its first rows; fewer where these have many pairs.
 Tally sample(const PlanData& plan, const TileCut& cut, bool lists) {
-  constexpr std::int64_t kSamples = 24;
-  constexpr std::int64_t kRows = 128;
+  constexpr std::int64_t kSamples = 16;
+  constexpr std::int64_t kEnoughSamples = 4;
+  constexpr std::int64_t kEnoughRuns = 1 << 15;
+  constexpr std::int64_t kRows = 64;
   const std::int64_t rows = plan.patterns.rows();
   if (rows == 0) return {};
   const std::int64_t panels = divide_up(rows, cut.row_panel);
-  const std::int64_t samples = std::min(panels, kSamples);
   std::vector<Tally> of_pattern;
   for (const Pattern& pattern : plan.patterns.patterns()) {
     PanelTally panel_tally(pattern, cut, lists);
     Tally sum;
-    double sampled = 0;
-    double sampled_panels = 0;
-    Tally tiles;
-    for (std::int64_t index = 0; index < samples; ++index) {
-      const std::int64_t begin = panels * (2 * index + 1) / (2 * samples) * cut.row_panel;
+    std::int64_t sampled_rows = 0;
+    std::int64_t sampled_panels = 0;
+    for (std::int64_t turn = 0; turn < kSamples; ++turn) {
+      const std::int64_t index = turn * 7 % kSamples;  // all over the rows from the start
+      if (panels < kSamples && index >= panels) continue;
+      const std::int64_t panel = panels < kSamples ? index : panels * (2 * index + 1) / (2 * kSamples);
+      const std::int64_t begin = panel * cut.row_panel;
       const std::int64_t end = std::min({begin + cut.row_panel, begin + kRows, rows});
-      const Tally tally = panel_tally.count({begin, end});
-      sum.add(tally, 1);
-      tiles.add(tally, 1);
-      sampled += static_cast<double>(end - begin);
-      sampled_panels += 1;
+      sum.add(panel_tally.count({begin, end}), 1);
+      sampled_rows += end - begin;
+      if (++sampled_panels >= kEnoughSamples && panel_tally.runs() > kEnoughRuns) break;
     }
     Tally& total = of_pattern.emplace_back();
-    total.add(sum, static_cast<double>(rows) / sampled);
+    total.add(sum, static_cast<double>(rows) / static_cast<double>(sampled_rows));
     // A long panel has as many tiles as the rows looked at, and a few more.
-    const double whole = static_cast<double>(panels) / sampled_panels;
-    total.tiles = tiles.tiles * whole;
-    total.columns = tiles.columns * whole;
+    const double whole = static_cast<double>(panels) / static_cast<double>(sampled_panels);
+    total.tiles = sum.tiles * whole;
+    total.columns = sum.columns * whole;
+    total.copied_columns = sum.copied_columns * whole;
   }
   Tally total;
   for (std::int64_t batch = 0; batch < plan.problem.batch; ++batch) {
@@ -169,9 +198,13 @@ class Estimate {
     const double pair_rate = panel <= static_cast<double>(cost_.near_bytes) ? cost_.near_pair_flop_per_second
                              : panel <= 2 * fast_bytes                      ? cost_.middle_pair_flop_per_second
                                                                             : cost_.far_pair_flop_per_second;
-    return held.dense_places * flop / cost_.dense_flop_per_second + held.listed_pairs * flop / pair_rate +
+    // A register tile of fewer than four vectors of queries waits for its sums.
+    const std::int64_t height = std::min(cut.row_panel, plan_.patterns.rows());
+    const double dense_rate = cost_.dense_flop_per_second * (height <= 16 ? 0.6 : height <= 32 ? 0.85 : 1.0);
+    return held.dense_places * flop / dense_rate + held.listed_pairs * flop / pair_rate +
            (held.dense_area + held.listed_pairs) * exponentials / cost_.exponential_per_second +
-           held.masked_area * cost_.seconds_per_masked_place + held.listed_rows * visits * cost_.seconds_per_row +
+           held.masked_area * cost_.seconds_per_masked_place +
+           (held.listed_rows + held.copied_columns) * visits * cost_.seconds_per_row +
            held.tiles * visits / 2 * cost_.seconds_per_tile;
   }
 

@@ -41,7 +41,6 @@ KeySlices cut_sequence(const PlanData& plan, const Sequence& sequence, std::int6
   slices.begins.push_back(end);
   slices.slots.assign(static_cast<std::size_t>(slices.count() * slices.column_panels), -1);
   std::vector<bool> claimed(static_cast<std::size_t>(slices.column_panels), false);
-  const std::int64_t width = plan.cut(Product::backward_rows).column_panel;
   const std::int64_t panels = plan.row_panels(Product::backward_rows);
   const auto cut = static_cast<std::size_t>(plan.product(Product::backward_rows).cut);
   for (std::int64_t slice = 0; slice < slices.count(); ++slice) {
@@ -50,7 +49,7 @@ KeySlices cut_sequence(const PlanData& plan, const Sequence& sequence, std::int6
          index < slices.begins[static_cast<std::size_t>(slice) + 1]; ++index) {
       const std::size_t pattern = sequence.pattern_of_member[static_cast<std::size_t>(index / panels)];
       for (const PlanTile& tile : plan.tile_lists[pattern][cut].row(index % panels)) {
-        const std::int64_t panel = tile.column_begin / width;
+        const std::int64_t panel = plan.key_panel(tile);
         if (row[panel] >= 0) continue;
         row[panel] = claimed[static_cast<std::size_t>(panel)] ? static_cast<std::int32_t>(++slices.slot_count) : 0;
         claimed[static_cast<std::size_t>(panel)] = true;
@@ -80,8 +79,7 @@ std::int64_t PlanData::most_slots() const noexcept {
 
 std::int64_t slot_values(const PlanData& plan, std::int64_t features) noexcept {
   if (plan.key_slices.empty()) return 0;
-  return std::min(plan.cut(Product::backward_rows).column_panel, plan.patterns.columns()) *
-         round_up(features, kPaddedElements);
+  return plan.column_range(Product::backward_rows, 0).size() * round_up(features, kPaddedElements);
 }
 
 std::int64_t all_slot_values(const PlanData& plan, std::int64_t features) noexcept {

@@ -16,7 +16,7 @@ std::int64_t widest_tile(const PlanData& plan) noexcept {
   std::int64_t widest = 0;
   for (const std::vector<TileList>& lists : plan.tile_lists) {
     for (const TileList& list : lists) {
-      for (const PlanTile& tile : list.tiles) widest = std::max(widest, tile.columns().size());
+      for (const PlanTile& tile : list.tiles) widest = std::max(widest, plan.width(tile));
     }
   }
   return widest;
@@ -32,8 +32,10 @@ std::int64_t largest_tile(const PlanData& plan) noexcept {
         const auto index = static_cast<std::int64_t>(panel);
         const Range rows = panel_range(index, height, plan.patterns.rows());
         for (const PlanTile& tile : list.row(index)) {
-          const TileLayout layout = tile_layout(rows.size(), tile.columns().size(), tile.pairs, plan.lists);
+          const std::int64_t width = plan.width(tile);
+          const TileLayout layout = tile_layout(rows.size(), width, tile.pairs, plan.lists);
           largest = std::max(largest, layout.values);
+          if (plan.gathers) largest = std::max(largest, width * round_up(rows.size(), kPaddedElements));
         }
       }
     }
@@ -45,12 +47,13 @@ std::int64_t largest_tile(const PlanData& plan) noexcept {
 
 std::int64_t PlanData::row_panels(Product p) const noexcept { return divide_up(patterns.rows(), cut(p).row_panel); }
 std::int64_t PlanData::column_panels(Product p) const noexcept {
-  return divide_up(patterns.columns(), cut(p).column_panel);
+  return gathers ? std::min<std::int64_t>(patterns.columns(), 1) : divide_up(patterns.columns(), cut(p).column_panel);
 }
 Range PlanData::row_range(Product p, std::int64_t row_panel) const noexcept {
   return panel_range(row_panel, cut(p).row_panel, patterns.rows());
 }
 Range PlanData::column_range(Product p, std::int64_t column_panel) const noexcept {
+  if (gathers) return {0, patterns.columns()};
   return panel_range(column_panel, cut(p).column_panel, patterns.columns());
 }
 

@@ -68,6 +68,7 @@ struct PlanData {
   Regime regime = Regime::large_fast_memory;
   BackwardPasses backward_passes = BackwardPasses::one;
   bool lists = false;                ///< tiles are too sparse for dense kernels: all but full ones hold lists of pairs
+  bool gathers = false;              ///< tiles hold those columns of a row panel that have a pair, side by side
   bool parameter_gradients = false;  ///< gradients end in dX and dY, nothing else is written
   ProjectionTiles project_query = {};
   ProjectionTiles project_value = {};
@@ -103,9 +104,16 @@ struct PlanData {
   /// Of the group that has most slices, and most slots.
   std::int64_t most_slices() const noexcept;
   std::int64_t most_slots() const noexcept;
+  /// How many columns a tile holds side by side, and which column panel of backward_rows it belongs to.
+  std::int64_t width(const PlanTile& tile) const noexcept {
+    return gathers ? tile.touched_columns : tile.columns().size();
+  }
+  std::int64_t key_panel(const PlanTile& tile) const noexcept {
+    return gathers ? 0 : tile.column_begin / cut(Product::backward_rows).column_panel;
+  }
   std::int64_t row_panels(Product p) const noexcept;
   std::int64_t column_panels(Product p) const noexcept;
-  /// The queries of a row panel, the keys of a column panel.
+  /// The queries of a row panel, the keys of a column panel; where tiles gather, all keys are one panel.
   Range row_range(Product p, std::int64_t row_panel) const noexcept;
   Range column_range(Product p, std::int64_t column_panel) const noexcept;
 };

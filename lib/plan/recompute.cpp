@@ -143,14 +143,13 @@ void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
                             names.rows(Operand::grad_output, names.value_features()), names.statistic(Operand::lse),
                             names.statistic(Operand::delta)};
   const Block grad_query = names.rows(Operand::grad_query, names.features());
-  const std::int64_t width = plan.cut(Product::backward_rows).column_panel;
   for (const Block& block : resident) visitor.load(block);
   visitor.create(grad_query);
   for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
     const Block score = names.pairs(Operand::score, tile);
     const Block grad_score = names.pairs(Operand::grad_score, tile);
     row_tile(plan, names, tile, score, grad_score, visitor);
-    add_to_keys(plan, names, tile, slices.slot(slice, tile.column_begin / width) == 0 ? 0 : slice, visitor);
+    add_to_keys(plan, names, tile, slices.slot(slice, plan.key_panel(tile)) == 0 ? 0 : slice, visitor);
     visitor.drop(score);
     visitor.drop(grad_score);
   }
@@ -163,7 +162,6 @@ void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
 void one_pass_passing_rows(const PlanData& plan, const Head& head, std::int64_t row_panel, const KeySlices& slices,
                            std::int64_t slice, WalkVisitor& visitor) {
   const TileNames names(plan, head, plan.row_range(Product::backward_rows, row_panel));
-  const std::int64_t width = plan.cut(Product::backward_rows).column_panel;
   const Block whole_grad_query = names.rows(Operand::grad_query, names.features());
   begin_passing(visitor, {whole_grad_query});
   for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
@@ -175,7 +173,7 @@ void one_pass_passing_rows(const PlanData& plan, const Head& head, std::int64_t 
     const Block grad_output = names.rows(Operand::grad_output, names.value_features(), tile);
     Block grad_key = names.keys(Operand::grad_key, tile, names.features());
     Block grad_value = names.keys(Operand::grad_value, tile, names.value_features());
-    grad_key.slice = grad_value.slice = slices.slot(slice, tile.column_begin / width) == 0 ? 0 : slice;
+    grad_key.slice = grad_value.slice = slices.slot(slice, plan.key_panel(tile)) == 0 ? 0 : slice;
     visitor.create(grad_score);
     visitor.load(value);
     pass_by(visitor, {{grad_output, Stream::in}},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/checked.hpp"
+#include "pattern/pattern_node.hpp"
 #include "pattern/tile_classifier.hpp"
 
 namespace cobble::detail {
@@ -17,9 +18,14 @@ class TileCutter {
 
   void append(Range rows, std::vector<PlanTile>& tiles) {
     const std::size_t first = tiles.size();
-    if (cut_.most_pairs > 0) {
+    if (cut_.gathers) {
+      gather_runs(rows);
+      append_gathered(tiles);
+    } else if (cut_.most_pairs > 0) {
       gather_runs(rows);
       append_by_pairs(tiles);
+    } else if (cut_.counts_touched && pattern_.node().stored_row(0).data() != nullptr) {
+      append_stored(rows, tiles);
     } else {
       append_by_panels(rows, tiles);
       if (cut_.counts_touched) {
@@ -28,16 +34,17 @@ class TileCutter {
       }
     }
     const std::span<PlanTile> added = std::span(tiles).subspan(first);
-    if (cut_.counts_touched) {
+    if (cut_.counts_touched && (cut_.gathers || cut_.most_pairs > 0 || panels_.empty())) {
       count_touched_rows(added);
-    } else {
+    } else if (!cut_.counts_touched) {
       for (PlanTile& tile : added) {
         tile.touched_rows = static_cast<std::int32_t>(rows.size());
         tile.touched_columns = tile.column_end - tile.column_begin;
       }
     }
     for (PlanTile& tile : added) {
-      const bool full = tile.pairs == rows.size() * tile.columns().size();
+      const std::int64_t width = cut_.gathers ? tile.touched_columns : tile.columns().size();
+      const bool full = tile.pairs == rows.size() * width;
       tile.kind = full ? TileKind::full : TileKind::partial;
     }
   }
@@ -49,6 +56,43 @@ class TileCutter {
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       pattern_.append_runs(row, 0, pattern_.columns(), runs_);
       row_first_.push_back(runs_.size());
+    }
+  }
+
+  /// Tiles of rows that are stored column by column, with what they touch, in one look at each pair.
+  void append_stored(Range rows, std::vector<PlanTile>& tiles) {
+    const std::int64_t width = cut_.column_panel;
+    const PatternNode& node = pattern_.node();
+    panels_.resize(static_cast<std::size_t>(divide_up(pattern_.columns(), width)));
+    is_touched_.resize(static_cast<std::size_t>(pattern_.columns()));
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+      std::int64_t panel = -1;
+      std::int64_t end = 0;
+      for (const std::int32_t column : node.stored_row(static_cast<std::int32_t>(row))) {
+        if (column >= end) {
+          panel = column / width;
+          end = (panel + 1) * width;
+          ++panels_[static_cast<std::size_t>(panel)].touched_rows;
+        }
+        ++panels_[static_cast<std::size_t>(panel)].pairs;
+        is_touched_[static_cast<std::size_t>(column)] = 1;
+      }
+    }
+    for (std::size_t panel = 0; panel < panels_.size(); ++panel) {
+      PlanTile& counted = panels_[panel];
+      if (counted.pairs == 0) continue;
+      const std::int64_t begin = static_cast<std::int64_t>(panel) * width;
+      const std::int64_t end = std::min(begin + width, pattern_.columns());
+      counted.column_begin = static_cast<std::int32_t>(begin);
+      counted.column_end = static_cast<std::int32_t>(end);
+      std::int32_t touched = 0;
+      for (std::int64_t column = begin; column < end; ++column) {
+        touched += is_touched_[static_cast<std::size_t>(column)];
+        is_touched_[static_cast<std::size_t>(column)] = 0;
+      }
+      counted.touched_columns = touched;
+      tiles.push_back(counted);
+      counted = {};
     }
   }
 
@@ -125,6 +169,24 @@ class TileCutter {
     });
   }
 
+  void append_gathered(std::vector<PlanTile>& tiles) {
+    const std::size_t first = tiles.size();
+    sweep_columns([&](std::int32_t begin, std::int32_t end, std::int64_t height) {
+      while (begin < end) {
+        if (tiles.size() == first || tiles.back().touched_columns == cut_.column_panel) {
+          tiles.emplace_back().column_begin = begin;
+        }
+        PlanTile& tile = tiles.back();
+        const std::int64_t room = cut_.column_panel - tile.touched_columns;
+        const auto taken = static_cast<std::int32_t>(std::min<std::int64_t>(room, end - begin));
+        begin += taken;
+        tile.column_end = begin;
+        tile.pairs += height * taken;
+        tile.touched_columns += taken;
+      }
+    });
+  }
+
   void count_touched_columns(std::span<PlanTile> tiles) {
     auto tile = tiles.begin();
     sweep_columns([&](std::int32_t begin, std::int32_t end, std::int64_t) {
@@ -154,6 +216,8 @@ class TileCutter {
   const TileCut& cut_;
   TileClassifier classifier_;
   std::vector<PatternTile> pattern_tiles_;
+  std::vector<PlanTile> panels_;          ///< by column panel, what has been counted of stored rows
+  std::vector<std::uint8_t> is_touched_;  ///< of each column
   std::vector<ColumnRun> runs_;
   std::vector<std::size_t> row_first_;
   std::vector<std::int32_t> changes_;

@@ -11,13 +11,15 @@ namespace cobble::detail {
 
 /// How a pattern is cut into tiles: row panels of one height, and within each
 /// - column panels of one width (most_pairs = 0), or
-/// - runs of columns as long as they hold at most `most_pairs` pairs and span at most `column_panel` columns.
+/// - runs of columns as long as they hold at most `most_pairs` pairs and span at most `column_panel` columns, or
+/// - runs of columns of which at most `column_panel` have a pair (gathers).
 struct TileCut {
   std::int64_t row_panel = 1;
   std::int64_t column_panel = 1;
   std::int64_t most_pairs = 0;  ///< at least row_panel, so that one column always fits; or 0
   bool by_columns = false;      ///< the tiles are also listed by column panel (most_pairs = 0)
   bool counts_touched = false;  ///< touched rows and columns are counted; otherwise all count as touched
+  bool gathers = false;         ///< most_pairs = 0, counts_touched
 
   bool operator==(const TileCut&) const = default;
 };

@@ -31,7 +31,7 @@ class TileNames {
     return {operand, head_, tile.columns(), features, tile.touched_columns};
   }
   Block pairs(Operand operand, const PlanTile& tile) const {
-    return {operand, head_, rows_, tile.columns(), 0, tile.pairs, tile.kind};
+    return {operand, head_, rows_, tile.columns(), plan_.width(tile), tile.pairs, tile.kind};
   }
 
   Step step(Operation operation, const PlanTile& tile, Range features) const {

@@ -66,7 +66,8 @@ struct Block {
   Head head;
   Range rows;
   Range columns;
-  std::int64_t tokens = 0;          ///< how many of the rows are moved; the others have no pair
+  /// How many of the rows are moved; the others have no pair. Of a pair operand: how many columns the tile holds.
+  std::int64_t tokens = 0;
   std::int64_t pairs = 0;           ///< of a pair operand: how many values the rectangle holds
   TileKind kind = TileKind::empty;  ///< of a pair operand
   std::int64_t slice = 0;           ///< of the gradient of keys, values or weights: part of a sum
