@@ -124,7 +124,8 @@ TEST_CASE("a map says of every tile where its pairs stand: patterns x cuts x lis
             // One map for all tiles, as a task has it; but a map serves one plan, which has lists or has not.
             TileMap fresh;
             TileMap& map = lists ? fresh : reused;
-            map.assign(sample.pattern, rows, tile.columns(), tile.pairs, tile.kind, lists);
+            map.assign(sample.pattern, rows, tile.columns(), tile.columns().size(), tile.pairs, tile.kind,
+                       lists ? TileForms::lists : TileForms::tiles);
             right = right && is_right(map, rows, tile.columns(), tile.pairs, lists, sample.contains, seen);
           }
         }
@@ -155,7 +156,7 @@ TEST_CASE("a map follows stored rows from tile to tile, in any order of tiles") 
     for (std::int64_t i = rows.begin; i < rows.end; ++i) {
       for (std::int64_t j = keys.begin; j < keys.end; ++j) pairs += in(i, j) ? 1 : 0;
     }
-    map.assign(p, rows, keys, pairs, TileKind::partial, true);
+    map.assign(p, rows, keys, keys.size(), pairs, TileKind::partial, TileForms::lists);
     right = right && is_right(map, rows, keys, pairs, true, in, seen);
   };
   // On and on, then with gaps, backwards, one pattern between another's tiles, and the same tile twice.
@@ -175,4 +176,41 @@ TEST_CASE("a map follows stored rows from tile to tile, in any order of tiles") 
   }
   CHECK(right);
   CHECK(seen.lists > 60);
+}
+
+TEST_CASE("a map gathers the keys that have a pair, and their pairs keep their place among them") {
+  std::int64_t gathered_tiles = 0;
+  for (const SamplePattern& sample : named_sample_patterns(131, 131)) {
+    CAPTURE(sample.name);
+    TileMap map;
+    for (const std::int64_t height : {16, 64, 70}) {
+      const std::int64_t most = 24;
+      const TileList list = cut_tiles(sample.pattern, {height, most, 0, false, true, true});
+      std::int64_t pairs = 0;
+      bool right = true;
+      for (std::int64_t panel = 0; panel + 1 < std::ssize(list.row_offsets); ++panel) {
+        const Range rows = {panel * height, std::min((panel + 1) * height, sample.pattern.rows())};
+        for (const PlanTile& tile : list.row(panel)) {
+          right = right && tile.touched_columns <= most;
+          map.assign(sample.pattern, rows, tile.columns(), tile.touched_columns, tile.pairs, tile.kind,
+                     TileForms::gathered);
+          const auto keys = map.gathered_keys();
+          right = right && map.keys() == tile.touched_columns;
+          right = right && (keys.empty() ? tile.columns().size() : std::ssize(keys)) == map.keys();
+          gathered_tiles += keys.empty() ? 0 : 1;
+          std::int64_t visited = 0;
+          map.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t) {
+            const std::int64_t column = keys.empty() ? key : keys[static_cast<std::size_t>(key)];
+            right = right && sample.contains(rows.begin + query, tile.column_begin + column);
+            ++visited;
+          });
+          right = right && visited == tile.pairs;
+          pairs += visited;
+        }
+      }
+      CHECK(right);
+      CHECK(pairs == sample.pattern.pairs());
+    }
+  }
+  CHECK(gathered_tiles > 0);
 }
