@@ -18,7 +18,8 @@
 // Scores may have further terms (softcap, a bias, ALiBi, sinks): score_terms.hpp.
 //
 // A query head h uses key/value head h / (H_q / H_kv). A row with no pair has output 0, lse -infinity and gradients 0.
-// A token outside a row's pairs is never able to touch that row, whatever it holds. Results have the same bits for
+// A token outside a row's pairs is never able to touch that row, whatever it holds: a NaN there may change other rows
+// in their last bits, since products then go pair by pair, and in nothing else. Results have the same bits for
 // any number of threads. Work runs on the caller's oneTBB arena.
 //
 // Tensors hold float, double, bfloat16 or float16. Halves are computed with in float: every element is converted when a

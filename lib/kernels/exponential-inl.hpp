@@ -90,7 +90,7 @@ HWY_INLINE hn::Vec<D> exponential_f64(D d, hn::Vec<D> x) {
   return hn::IfThenElseZero(hn::Not(hn::Lt(x, hn::Set(d, kLowest))), hn::Mul(p, hn::BitCast(d, exponent)));
 }
 
-/// Within 2 ulp of exp(x); 0 below the smallest normal number, infinite beyond the largest, NaN stays NaN.
+/// Within 2 ulp of exp(x); 0 below twice the smallest normal number, infinite beyond the largest, NaN stays NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> exponential(D d, hn::Vec<D> x) {
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {

@@ -52,13 +52,22 @@ const Target& find(Isa isa, const char* argument) {
   return *found;
 }
 
+Isa parse(std::string_view name, const char* argument) {
+  if (name == "automatic") return Isa::automatic;
+  for (const Target& target : kTargets) {
+    if (name == target.name) return target.isa;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              std::string(argument) + " is \"" + std::string(name) + "\"; expected automatic or one of " + names());
+}
+
 struct Choice {
   hwy::ChosenTarget highway;
   std::atomic<Isa> isa;
 
   Choice() {
     const char* const forced = std::getenv("COBBLE_ISA");  // NOLINT(concurrency-mt-unsafe): read once
-    assign(find(forced == nullptr || *forced == '\0' ? Isa::automatic : parse_isa(forced), "COBBLE_ISA"));
+    assign(find(forced == nullptr || *forced == '\0' ? Isa::automatic : parse(forced, "COBBLE_ISA"), "COBBLE_ISA"));
   }
   void assign(const Target& target) {
     highway.Update(target.bit);
@@ -80,14 +89,7 @@ std::string_view to_string(Isa isa) noexcept {
   return "automatic";
 }
 
-Isa parse_isa(std::string_view name) {
-  if (name == "automatic") return Isa::automatic;
-  for (const Target& target : kTargets) {
-    if (name == target.name) return target.isa;
-  }
-  throw Error(ErrorCode::invalid_argument,
-              "instruction set \"" + std::string(name) + "\" is not known; expected automatic or one of " + names());
-}
+Isa parse_isa(std::string_view name) { return parse(name, "instruction set"); }
 
 std::vector<Isa> available_isas() {
   std::vector<Isa> isas;

@@ -55,6 +55,7 @@ struct DenseTile {
 };
 
 /// The pairs of a sparse tile, row by row: pair p of row i, row_offsets[i] <= p < row_offsets[i + 1], has key keys[p].
+/// The first offset is 0.
 struct PairTile {
   std::int64_t rows = 0;
   const std::int32_t* row_offsets = nullptr;
@@ -110,7 +111,7 @@ struct TileKernels {
   void (*axpy)(std::int64_t n, T alpha, const T* x, T* y);
   /// x[i] *= alpha
   void (*scale)(std::int64_t n, T alpha, T* x);
-  /// x[i] = exp(x[i] - shift) within 2 ulp; 0 where that is below the smallest normal number, NaN stays NaN.
+  /// x[i] = exp(x[i] - shift) within 2 ulp; 0 where that is below twice the smallest normal number, NaN stays NaN.
   void (*exp_shifted)(std::int64_t n, T shift, T* x);
   bool (*all_finite)(std::int64_t n, const T* x);
   /// For each row: lse = maximum + log(sum) and factor = 1 / sum; -infinity and 0 where sum is 0. n is a multiple of
