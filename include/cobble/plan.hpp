@@ -10,6 +10,7 @@
 #include "cobble/cost_model.hpp"
 #include "cobble/model.hpp"
 #include "cobble/pattern_grid.hpp"
+#include "cobble/reorder.hpp"
 
 // A Plan is made once for a pattern and reused for every layer, head and step.
 
@@ -57,6 +58,10 @@ struct PlanOptions {
   std::int64_t column_panel = 0;       ///< of recompute; 0: chosen; otherwise columns of a panel
   CostModel cost_model = {};           ///< what the choice between hardware candidates goes by
   bool calibrate = false;              ///< measure_cost_model() first, and go by its result
+  /// Lets tokens stand in another order inside forward and backward, whose tensors and results keep the caller's:
+  /// automatic where the saving that is predicted beats the time of copying, any other method always. For one pattern,
+  /// without parameter_gradients; terms of scores must not depend on positions. Making the order takes O(pairs) memory.
+  ReorderMethod reorder = ReorderMethod::identity;
   std::optional<std::int64_t> candidate = {};  ///< take this one of candidates(), whatever the cost model says
 };
 
@@ -104,9 +109,11 @@ class Plan {
   std::int64_t column_panel() const noexcept;
   std::int64_t feature_chunk() const noexcept;
   /// An upper bound of what forward and backward need beyond their tensors, on `threads` threads, with elements of
-  /// `element_bytes`. For halves (2) that is float memory, the sums of dK and dV included; a bias of halves adds 4 bytes
-  /// a value for itself and 4 for its gradient.
+  /// `element_bytes`. For halves (2) that is float memory, the sums of dK and dV included; a bias of halves adds 4
+  /// bytes a value for itself and 4 for its gradient.
   std::int64_t workspace_bytes(std::int64_t threads, std::int64_t element_bytes) const noexcept;
+  /// The order that tokens stand in inside the plan; null: the caller's.
+  const Reordering* reordering() const noexcept;
   /// What the choice went by: PlanOptions::cost_model, or what calibration measured.
   const CostModel& cost_model() const noexcept;
   /// Every candidate of the regime (or of the schedule that was asked for), the chosen one among them. In small fast

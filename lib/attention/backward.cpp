@@ -2,6 +2,7 @@
 
 #include "attention/finite_inputs.hpp"
 #include "attention/pass_memory.hpp"
+#include "attention/reordered_passes.hpp"
 #include "attention/run_phases.hpp"
 #include "attention/term_gradients.hpp"
 #include "attention/validate.hpp"
@@ -13,13 +14,13 @@
 namespace cobble {
 namespace {
 
+/// On tokens in the plan's order.
 template <class Storage>
-void run_backward(const Plan& plan, TensorView<const Storage> query, TensorView<const Storage> key,
+void run_in_order(const Plan& plan, TensorView<const Storage> query, TensorView<const Storage> key,
                   TensorView<const Storage> value, AttentionView<const Storage> result,
                   TensorView<const Storage> grad_output, GradientsView<Storage> gradients, Workspace& workspace,
                   const BackwardOptions<Storage>& options) {
   using T = ComputeType<Storage>;
-  detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
   detail::ScratchPool& pool = workspace.pass_pool();
   const detail::ComputeTerms<Storage> terms(options.terms, pool);
   detail::GradientSums<Storage> grad_key(gradients.key, pool);
@@ -90,6 +91,24 @@ void run_backward(const Plan& plan, TensorView<const Storage> query, TensorView<
   grad_value.finish();
   grad_bias.finish();
   if (!gradients.sinks.empty()) detail::sink_gradients(tensors, gradients.sinks);
+}
+
+template <class T>
+void run_backward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                  AttentionView<const T> result, TensorView<const T> grad_output, GradientsView<T> gradients,
+                  Workspace& workspace, const BackwardOptions<T>& options) {
+  detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
+  if (plan.reordering() == nullptr) {
+    return run_in_order(plan, query, key, value, result, grad_output, gradients, workspace, options);
+  }
+  detail::require_no_positions(options.terms);
+  detail::backward_in_order<T>(*plan.reordering(), query, key, value, result, grad_output, options.grad_lse, gradients,
+                               workspace.pass_pool(),
+                               [&](auto q, auto k, auto v, auto r, auto grad, auto grad_lse, auto ordered) {
+                                 BackwardOptions<T> ordered_options = options;
+                                 ordered_options.grad_lse = grad_lse;
+                                 run_in_order<T>(plan, q, k, v, r, grad, ordered, workspace, ordered_options);
+                               });
 }
 
 template <class T>

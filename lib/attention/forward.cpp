@@ -2,6 +2,7 @@
 
 #include "attention/finite_inputs.hpp"
 #include "attention/pass_memory.hpp"
+#include "attention/reordered_passes.hpp"
 #include "attention/run_phases.hpp"
 #include "attention/validate.hpp"
 #include "cobble/attention.hpp"
@@ -10,10 +11,10 @@
 namespace cobble {
 namespace {
 
+/// On tokens in the plan's order.
 template <class T>
-void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
-                 AttentionView<T> result, Workspace& workspace, const ScoreTerms<T>& terms) {
-  detail::validate_forward(plan, query, key, value, result, terms);
+void run_in_order(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                  AttentionView<T> result, Workspace& workspace, const ScoreTerms<T>& terms) {
   const detail::ComputeTerms<T> compute_terms(terms, workspace.pass_pool());
   const bool materialized = plan.schedule() == Schedule::materialize;
   detail::ScratchPool::Lease scores =
@@ -40,6 +41,17 @@ void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T
   tensors.finite.value = detail::is_finite(value);
   tensors.doubtful = nullptr;
   if (!tensors.finite.value) run();
+}
+
+template <class T>
+void run_forward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                 AttentionView<T> result, Workspace& workspace, const ScoreTerms<T>& terms) {
+  detail::validate_forward(plan, query, key, value, result, terms);
+  if (plan.reordering() == nullptr) return run_in_order(plan, query, key, value, result, workspace, terms);
+  detail::require_no_positions(terms);
+  detail::forward_in_order<T>(
+      *plan.reordering(), query, key, value, result, workspace.pass_pool(),
+      [&](auto q, auto k, auto v, auto r) { run_in_order<T>(plan, q, k, v, r, workspace, terms); });
 }
 
 template <class T>

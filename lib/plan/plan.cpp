@@ -147,6 +147,39 @@ PlanData choose(const PlanData& plan, const AttentionSize& size, const PlanOptio
   return choose_least_traffic(plan, size, options, std::move(candidates));
 }
 
+/// The same plan for tokens in another order.
+PlanData reordered(const PlanData& plan, Reordering reordering) {
+  const Pattern& pattern = plan.patterns.patterns().front();
+  PlanData other = plan;
+  other.given_patterns = plan.patterns;
+  other.patterns = PatternGrid({permute(pattern, reordering)}, plan.patterns.batch(), plan.patterns.heads());
+  other.reordering = std::move(reordering);
+  return other;
+}
+
+void require_reorderable(const PlanData& plan, const PlanOptions& options) {
+  if (plan.patterns.patterns().size() != 1) {
+    throw Error(ErrorCode::unsupported, "reorder = " + std::string(to_string(options.reorder)) + " with " +
+                                            std::to_string(plan.patterns.patterns().size()) +
+                                            " patterns, expected one for all heads");
+  }
+  if (options.parameter_gradients) {
+    throw Error(ErrorCode::unsupported, "reorder = " + std::string(to_string(options.reorder)) +
+                                            " with parameter_gradients, expected identity");
+  }
+}
+
+/// Copies q, k, v, o, dO and back dQ, dK, dV, each read and written once, rows at random places.
+double seconds_of_reordering(const PlanData& plan, const PlanOptions& options) {
+  const Problem& problem = plan.problem;
+  const auto queries = static_cast<double>(problem.query_heads * plan.patterns.rows());
+  const auto keys = static_cast<double>(problem.key_value_heads * plan.patterns.columns());
+  const auto d = static_cast<double>(problem.head_dim);
+  const auto d_v = static_cast<double>(problem.value_dim);
+  const double words = static_cast<double>(problem.batch) * (queries * (4 * d + 4 * d_v) + keys * (3 * d + 3 * d_v));
+  return 4 * words * static_cast<double>(options.element_bytes) / plan.cost_model.bytes_per_second;
+}
+
 const PlanCandidate& chosen_candidate(const PlanData& plan) {
   return *std::find_if(plan.candidates.begin(), plan.candidates.end(),
                        [](const PlanCandidate& candidate) { return candidate.chosen; });
@@ -173,7 +206,10 @@ std::string_view to_string(BackwardPasses passes) noexcept {
 }
 
 const Problem& Plan::problem() const noexcept { return data_->problem; }
-const PatternGrid& Plan::patterns() const noexcept { return data_->patterns; }
+const PatternGrid& Plan::patterns() const noexcept {
+  return data_->given_patterns ? *data_->given_patterns : data_->patterns;
+}
+const Reordering* Plan::reordering() const noexcept { return data_->reordering ? &*data_->reordering : nullptr; }
 std::int64_t Plan::total_pairs() const noexcept { return data_->total_pairs; }
 Schedule Plan::schedule() const noexcept { return data_->schedule; }
 Regime Plan::regime() const noexcept { return data_->regime; }
@@ -241,7 +277,21 @@ Plan make_plan(PatternGrid patterns, const Problem& problem, const PlanOptions& 
   const AttentionSize size = mean_size(plan);
   plan.split_point = split_point(input_words(size), static_cast<double>(size.pairs));
   plan.regime = regime(plan.fast_memory_words, plan.split_point);
-  return Plan(std::make_shared<const PlanData>(choose(plan, size, options)));
+  if (options.reorder == ReorderMethod::identity) {
+    return Plan(std::make_shared<const PlanData>(choose(plan, size, options)));
+  }
+  require_reorderable(plan, options);
+  Reordering reordering = reorder(plan.patterns.patterns().front(), options.reorder);
+  const bool given = options.reorder != ReorderMethod::automatic;
+  if (!given && reordering.method == ReorderMethod::identity) {
+    return Plan(std::make_shared<const PlanData>(choose(plan, size, options)));
+  }
+  PlanData other = choose(reordered(plan, std::move(reordering)), size, options);
+  if (given) return Plan(std::make_shared<const PlanData>(std::move(other)));
+  PlanData same = choose(plan, size, options);
+  const double saved = chosen_candidate(same).seconds - chosen_candidate(other).seconds;
+  const bool pays = saved > seconds_of_reordering(plan, options);
+  return Plan(std::make_shared<const PlanData>(pays ? std::move(other) : std::move(same)));
 }
 
 }  // namespace cobble

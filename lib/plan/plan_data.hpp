@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "cobble/plan.hpp"
@@ -76,6 +77,8 @@ struct PlanData {
   std::int64_t fast_memory_words = 0;
   std::int64_t total_pairs = 0;
   CostModel cost_model = {};
+  std::optional<Reordering> reordering = {};       ///< of `patterns` against the caller's
+  std::optional<PatternGrid> given_patterns = {};  ///< the caller's, where tokens are reordered
   std::vector<PlanCandidate> candidates = {};
   std::array<ProductTiles, kProductCount> products = {};
   std::vector<TileCut> cuts = {};

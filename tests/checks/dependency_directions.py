@@ -18,7 +18,7 @@ BELOW = {
     "reference": {"pattern", "storage", "core"},
     "model": {"core"},
     "kernels": {"core"},
-    "plan": {"kernels", "model", "reorder", "pattern", "storage", "core"},
+    "plan": {"kernels", "reorder", "model", "pattern", "storage", "core"},
     "pebble": {"plan", "model", "pattern", "core"},
     "attention": {"plan", "kernels", "model", "reorder", "pattern", "core"},
     "interop": {"storage", "pattern", "core"},
