@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include "cobble/isa.hpp"
+
 namespace cobble::program {
 
 std::int64_t peak_memory_bytes() {
@@ -14,6 +16,6 @@ std::int64_t peak_memory_bytes() {
 #endif
 }
 
-std::string instruction_set() { return "baseline"; }
+std::string instruction_set() { return std::string(to_string(isa())); }
 
 }  // namespace cobble::program
