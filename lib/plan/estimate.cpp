@@ -239,18 +239,25 @@ void estimate(const PlanData& plan, const PlanOptions& options, CandidatePlan& c
     if (two) seconds += cost.seconds(Product::backward_columns, 2 * (2 * d + 2 * d_v), 1, 4);
     const Tally& forward = cost.tally(Product::forward);
     const Tally& backward = cost.tally(Product::backward_rows);
-    if (candidate.products[static_cast<std::size_t>(Product::forward)].rows_pass) {
+    const auto tiles_of = [&](Product product) -> const ProductTiles& {
+      return candidate.products[static_cast<std::size_t>(product)];
+    };
+    const auto keys_moved = [&](Product product, const Tally& held) {
+      return tiles_of(product).streamed > 0 ? std::min(held.columns, held.listed_pairs) : held.columns;
+    };
+    if (tiles_of(Product::forward).rows_pass) {
       forward_words = forward.columns * (d + d_v) + forward.touched_rows * (d + 4 * d_v + 4) + rows * (2 * d_v + 6);
+    } else {
+      forward_words = keys_moved(Product::forward, forward) * (d + d_v) + rows * (d + d_v + 1);
+    }
+    if (tiles_of(Product::backward_rows).rows_pass) {
       backward_words =
           backward.columns * 3 * (d + d_v) + backward.touched_rows * (4 * d + 2 * d_v + 2) + rows * (2 * d + 2 * d_v);
     } else {
-      const bool keys_pass = candidate.products[static_cast<std::size_t>(Product::forward)].streamed > 0;
-      const double forward_keys = keys_pass ? std::min(forward.columns, forward.listed_pairs) : forward.columns;
-      const double backward_keys = keys_pass ? std::min(backward.columns, backward.listed_pairs) : backward.columns;
-      forward_words = forward_keys * (d + d_v) + rows * (d + d_v + 1);
-      backward_words = backward_keys * (keys_pass ? 4 : 3) * (d + d_v) + rows * (2 * d + 3 * d_v + 3);
-      if (two) backward_words += cost.tally(Product::backward_columns).touched_rows * (d + d_v + 2);
+      const double times = tiles_of(Product::backward_rows).streamed > 0 ? 4 : 3;
+      backward_words = keys_moved(Product::backward_rows, backward) * times * (d + d_v) + rows * (2 * d + 3 * d_v + 3);
     }
+    if (two) backward_words += cost.tally(Product::backward_columns).touched_rows * (d + d_v + 2);
   } else {
     // S in both passes, its exponentials for the sums, for O (once a chunk) and for P.
     seconds += cost.seconds(Product::scores, 4 * d, 2, 2 * chunks(Product::scores, d));

@@ -143,7 +143,7 @@ TEST_CASE_TEMPLATE("halves give float's results, rounded once: patterns x schedu
   std::uint64_t turn = 0;
   for (const PlanOptions& options : schedules()) {
     for (const std::int64_t n : {17, 33}) {
-      for (const SamplePattern& sample : named_sample_patterns(n, n * 3 / 5 + turn % 7)) {
+      for (const SamplePattern& sample : named_sample_patterns(n, n * 3 / 5 + static_cast<std::int64_t>(turn % 7))) {
         ++turn;
         CAPTURE(turn);
         CAPTURE(sample.name);

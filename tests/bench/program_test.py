@@ -15,6 +15,7 @@ import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
+import zipfile
 import zlib
 
 PROGRAM = None
@@ -136,6 +137,25 @@ class RunTest(ProgramTest):
                                     "--save", self.folder / "out.npz")
             self.assert_check_passes(document, "f64", TENSORS | {"grad_bias", "grad_sinks"})
             self.assertEqual(document["problem"]["terms"], "softcap 5, ALiBi, a bias of 3 values, sinks")
+
+    def test_halves_pass_the_check_and_are_saved(self):
+        for dtype, saved in (("bf16", b"<f4"), ("f16", b"<f2")):  # NumPy has no bfloat16
+            with self.subTest(dtype):
+                document = self.json_of("run", "window(300,40,3) | random(300,9)", "--head-dim", 40, "--heads", 4,
+                                        "--kv-heads", 2, "--dtype", dtype, "--softcap", 5, "--alibi", "--sinks",
+                                        "--check", "--save", self.folder / "out.npz")
+                self.assert_check_passes(document, dtype, TENSORS | {"grad_sinks"})
+                self.assertEqual(document["problem"]["dtype"], dtype)
+                with zipfile.ZipFile(self.folder / "out.npz") as archive:
+                    self.assertIn(saved, archive.read("output.npy")[:128])
+                    self.assertIn(b"<f4", archive.read("lse.npy")[:128])
+
+    def test_the_instruction_set_is_the_one_in_use(self):
+        for name in ["baseline"] + ["sse4"] * (platform.machine() == "x86_64"):
+            result = subprocess.run([PROGRAM, "run", "causal(40)", "--dtype", "bf16", "--check", "--json"],
+                                    env={**os.environ, "COBBLE_ISA": name}, capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(json.loads(result.stdout)["isa"], name)
 
     def test_terms_that_do_not_fit(self):
         bias = self.folder / "bias.mtx"

@@ -38,11 +38,11 @@ class ScratchMeter final : public WalkVisitor {
   }
   void compute(const Step& step) override {
     // Panels of keys are packed by the first step that takes them, if any does.
-    raise(most.column_features, key.rows, key.columns);
-    raise(most.column_value_features, value.rows, value.columns);
+    raise(most.column_features, keys_of(key.rows), key.columns);
+    raise(most.column_value_features, keys_of(value.rows), value.columns);
     // Products on their way to the gradients of keys: a row for each key of the tile.
-    if (step.operation == Operation::grad_key) raise(most.column_features, step.keys, step.features);
-    if (step.operation == Operation::grad_value) raise(most.column_value_features, step.keys, step.features);
+    if (step.operation == Operation::grad_key) raise(most.column_features, keys_of(step.keys), step.features);
+    if (step.operation == Operation::grad_value) raise(most.column_value_features, keys_of(step.keys), step.features);
   }
 
   struct Most {
@@ -54,9 +54,14 @@ class ScratchMeter final : public WalkVisitor {
     std::int64_t tile = 0;
   } most;
   bool lists = false;
+  bool gathers = false;
 
  private:
-  Block key, value;  ///< in fast memory
+  Block key, value;        ///< in fast memory
+  std::int64_t width = 0;  ///< of the tile
+
+  /// Of keys that are gathered there are as many as the tile holds.
+  Range keys_of(Range keys) const { return gathers && keys.size() > 0 ? Range{0, width} : keys; }
 
   static void raise(std::int64_t& most, Range tokens, Range features) {
     most = std::max(most, tokens.size() * padded(features.size()));
@@ -76,8 +81,9 @@ class ScratchMeter final : public WalkVisitor {
       case Operand::row_sum: most.row = std::max(most.row, block.rows.size()); return;
       case Operand::score:
       case Operand::grad_score:
-        most.tile =
-            std::max(most.tile, tile_layout(block.rows.size(), block.columns.size(), block.pairs, lists).values);
+        width = block.tokens;
+        if (gathers) most.tile = std::max(most.tile, width * padded(block.rows.size()));
+        most.tile = std::max(most.tile, tile_layout(block.rows.size(), block.tokens, block.pairs, lists).values);
         return;
     }
   }
@@ -86,6 +92,7 @@ class ScratchMeter final : public WalkVisitor {
 void check_scratch(const Plan& plan) {
   ScratchMeter meter;
   meter.lists = plan.data().lists;
+  meter.gathers = plan.data().gathers;
   const PhaseConsumer follow = [&meter](const Phase& phase) {
     for (std::int64_t task = 0; task < phase.tasks; ++task) phase.walk(task, meter);
   };
