@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "cobble/fast_memory.hpp"
@@ -12,6 +13,7 @@
 #include "pattern_argument.hpp"
 #include "pattern_statistics.hpp"
 #include "progress.hpp"
+#include "reordering.hpp"
 #include "report.hpp"
 #include "text.hpp"
 
@@ -25,7 +27,16 @@ struct InfoArguments {
   std::int64_t head_dim = 64;
   std::int64_t value_dim = 0;  ///< 0: as head_dim
   std::string dtype = "f32";
+  std::string reorder;  ///< empty: not asked for
   bool json = false;
+};
+
+/// What another order of the tokens changes.
+struct ReorderInfo {
+  ReorderedPattern reordered;
+  std::vector<TileStatistics> tiles;
+  std::int64_t words_before = 0;
+  std::int64_t words_after = 0;
 };
 
 struct PatternInfo {
@@ -36,11 +47,30 @@ struct PatternInfo {
   double split_point = 0;
   std::vector<CacheLevel> caches;
   std::int64_t element_bytes = 4;
+  std::optional<ReorderInfo> reorder;
 
   std::int64_t words(const CacheLevel& cache) const {
     return std::max<std::int64_t>(1, cache.bytes_per_core() / element_bytes);
   }
 };
+
+std::vector<TileStatistics> gather_tiles(const Pattern& pattern, Progress& progress) {
+  std::vector<TileStatistics> tiles;
+  for (const std::int64_t size : kTileSizes) tiles.push_back(tile_statistics(pattern, size, progress));
+  return tiles;
+}
+
+ReorderInfo gather_reorder(const InfoArguments& arguments, const Pattern& pattern, const PatternInfo& info) {
+  ReorderInfo result;
+  result.reordered = reorder_pattern(pattern, arguments.reorder);
+  const Problem problem{.head_dim = info.size.head_dim, .value_dim = info.size.value_dim};
+  const PlanOptions options{.element_bytes = info.element_bytes};
+  result.words_before = counted_words(pattern, problem, options);
+  result.words_after = counted_words(result.reordered.pattern, problem, options);
+  Progress progress("counting tiles", pattern.rows() * static_cast<std::int64_t>(kTileSizes.size()));
+  result.tiles = gather_tiles(result.reordered.pattern, progress);
+  return result;
+}
 
 PatternInfo gather(const InfoArguments& arguments, const Pattern& pattern) {
   PatternInfo info;
@@ -52,13 +82,30 @@ PatternInfo gather(const InfoArguments& arguments, const Pattern& pattern) {
   info.caches = cache_levels();
   Progress progress("counting pairs and tiles", pattern.rows() * static_cast<std::int64_t>(1 + kTileSizes.size()));
   info.statistics = pattern_statistics(pattern, progress);
-  for (const std::int64_t size : kTileSizes) info.tiles.push_back(tile_statistics(pattern, size, progress));
+  info.tiles = gather_tiles(pattern, progress);
+  if (!arguments.reorder.empty()) info.reorder = gather_reorder(arguments, pattern, info);
   return info;
 }
 
 Json axis_json(const AxisStatistics& axis) {
   return {{"min", axis.minimum}, {"median", axis.median}, {"mean", axis.mean},
           {"max", axis.maximum}, {"empty", axis.empty},   {"heaviest", axis.heaviest}};
+}
+
+Json fill_json(const std::vector<TileStatistics>& tiles) {
+  Json fill;
+  for (const TileStatistics& of_size : tiles) fill[std::to_string(of_size.size)] = of_size.fill();
+  return fill;
+}
+
+Json reorder_json(const InfoArguments& arguments, const PatternInfo& info) {
+  return {{"method", to_string(info.reorder->reordered.reordering.method)},
+          {"asked", arguments.reorder},
+          {"fill_before", fill_json(info.tiles)},
+          {"fill_after", fill_json(info.reorder->tiles)},
+          {"words_before", info.reorder->words_before},
+          {"words_after", info.reorder->words_after},
+          {"ms", info.reorder->reordered.milliseconds}};
 }
 
 Json info_json(const InfoArguments& arguments, const LoadedPattern& loaded, const PatternInfo& info) {
@@ -76,6 +123,7 @@ Json info_json(const InfoArguments& arguments, const LoadedPattern& loaded, cons
                                  {"empty", tiles.empty},
                                  {"fill", tiles.fill()}});
   }
+  if (info.reorder) document["reorder"] = reorder_json(arguments, info);
   document["model"] = {{"head_dim", arguments.head_dim}, {"dtype", arguments.dtype},        {"z_input", info.z_input},
                        {"z_qk", loaded.pattern.pairs()}, {"split_point", info.split_point}, {"caches", Json::array()}};
   for (const CacheLevel& cache : info.caches) {
@@ -100,6 +148,19 @@ std::string axis_text(const AxisStatistics& axis) {
   return text + fmt::format(", {} empty", group_digits(axis.empty));
 }
 
+void print_reorder(const InfoArguments& arguments, const PatternInfo& info) {
+  const ReorderInfo& after = *info.reorder;
+  print_line("reordered", fmt::format("{}, in {}", method_text(arguments.reorder, after.reordered.reordering),
+                                      format_milliseconds(after.reordered.milliseconds)));
+  print_line("", "  size     fill before      fill after");
+  for (std::size_t i = 0; i < info.tiles.size(); ++i) {
+    print_line("", fmt::format("{:>6} {:>15} {:>15}", info.tiles[i].size, format_percent(info.tiles[i].fill()),
+                               format_percent(after.tiles[i].fill())));
+  }
+  print_line("", fmt::format("counted traffic of forward and backward: {} words before, {} after",
+                             group_digits(after.words_before), group_digits(after.words_after)));
+}
+
 void print_info(const InfoArguments& arguments, const LoadedPattern& loaded, const PatternInfo& info) {
   print_line("pattern", shorten(loaded.name, 110));
   print_line("", pattern_text(loaded.pattern));
@@ -114,6 +175,7 @@ void print_info(const InfoArguments& arguments, const LoadedPattern& loaded, con
                                format_percent(tiles.tiles() == 0 ? 0 : non_empty / static_cast<double>(tiles.tiles())),
                                format_percent(tiles.fill())));
   }
+  if (info.reorder) print_reorder(arguments, info);
   print_line(
       "model",
       fmt::format("d = {}: Z_input = {} words, Z_QK = {} pairs, split point M* = {} words for pairs spread evenly",
@@ -146,6 +208,7 @@ void add_info_command(CLI::App& program) {
   command.add_option("--dtype", arguments->dtype, "Type whose words fast memory is counted in")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
+  add_reorder_option(command, arguments->reorder);
   command.add_flag("--json", arguments->json, "Print one JSON document");
   command.callback([arguments] {
     const LoadedPattern loaded = load_pattern(arguments->pattern);

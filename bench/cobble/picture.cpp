@@ -137,7 +137,8 @@ void paint_axes(const PictureLayout& layout, Painter& painter) {
   }
   painter.write(
       {plot.x + plot.width / 2.0, plot.y + plot.height + 46.0, "key token", kTextSize + 1, Anchor::middle, kInk});
-  painter.write({24, plot.y + plot.height / 2.0, "query token", kTextSize + 1, Anchor::middle, kInk, false, true});
+  painter.write({layout.left + 24.0, plot.y + plot.height / 2.0, "query token", kTextSize + 1, Anchor::middle, kInk,
+                 false, true});
 }
 
 std::string tile_text(const TileMap& tiles) {
@@ -219,8 +220,8 @@ void paint(const Pattern& pattern, const std::string& title, const PictureLayout
   const TileMap tiles = make_tile_map(pattern, row_tile, column_tile, progress);
 
   const double left = layout.plot.x - 1;
-  painter.write(
-      {left, 34, shorten_to_width(title, kTitleSize, layout.width - left - 20), kTitleSize, Anchor::start, kInk, true});
+  painter.write({left, 34, shorten_to_width(title, kTitleSize, layout.left + layout.width - left - 20), kTitleSize,
+                 Anchor::start, kInk, true});
   painter.write({left, 60, pattern_text(pattern), kTextSize, Anchor::start, kSoftInk});
   painter.fill(layout.plot, kEmpty);
   if (layout.shows_pairs) {

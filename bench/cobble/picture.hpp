@@ -28,6 +28,7 @@ struct PictureLayout {
   bool shows_pairs = false;  ///< cells are single pairs
   std::int64_t tile = 16;    ///< of the tinted tiles below pairs
 
+  int left = 0;   ///< where the picture begins, on a canvas that holds others too
   int width = 0;  ///< of the whole picture
   int height = 0;
   Box plot;
@@ -35,6 +36,9 @@ struct PictureLayout {
 
 /// `tile` 0: chosen. Throws Error{invalid_argument} when tiles of this size do not fit a picture.
 PictureLayout lay_out(const Pattern& pattern, std::int64_t tile = 0);
+
+/// The same picture with its left edge at `left`.
+PictureLayout moved(PictureLayout layout, int left);
 
 void paint(const Pattern& pattern, const std::string& title, const PictureLayout& layout, Painter& painter);
 

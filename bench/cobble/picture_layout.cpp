@@ -71,6 +71,12 @@ PictureLayout lay_out(const Pattern& pattern, std::int64_t tile) {
   return layout;
 }
 
+PictureLayout moved(PictureLayout layout, int left) {
+  layout.plot.x += left - layout.left;
+  layout.left = left;
+  return layout;
+}
+
 std::vector<Tick> make_ticks(std::int64_t tokens, int most) {
   std::vector<Tick> ticks;
   if (tokens <= 0) return ticks;

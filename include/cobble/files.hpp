@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "cobble/compressed.hpp"
 #include "cobble/coo.hpp"
 #include "cobble/csr.hpp"
 #include "cobble/half.hpp"
@@ -87,6 +88,22 @@ NumpyArray<T> read_npy(const std::filesystem::path& path);
 /// A .npy of 2 axes (tokens x features) or 4 (batch x heads x tokens x features) as a tensor.
 template <class T>
 Tensor<T> read_tensor(const std::filesystem::path& path);
+
+/// Q, K or V, tokens x features, in the file's storage: BSR from SciPy's BSR, dense from .npy (of 2 or 4 axes, as
+/// read_tensor()), CSR from everything else, with values as read_csr() reads them, rounded to T. Sparse files hold one
+/// batch entry and head. T is float or double.
+template <class T>
+Features<T> read_features(const std::filesystem::path& path, const ReadOptions& options = {},
+                          ReadReport* report = nullptr);
+template <class T>
+Features<T> read_features_from_memory(std::span<const std::byte> bytes, const std::string& name,
+                                      const ReadOptions& options = {}, ReadReport* report = nullptr);
+/// Writes features so that read_features() gives them back: CSR to .npz or .mtx, BSR to .npz (SciPy's BSR; to .mtx, and
+/// where blocks do not divide the sizes, as CSR), dense to .npy. Values round-trip exactly. Throws
+/// Error{invalid_argument} for other pairs of storage and format, Error{unsupported} for more than one compressed
+/// matrix, FileError{file_write}.
+template <class T>
+void write_features(const std::filesystem::path& path, const FeaturesView<T>& features);
 
 /// One array to be saved under a name. NumPy has no bfloat16: save such values as float, which holds them exactly, and
 /// read them back with read_npy<bfloat16>.

@@ -53,11 +53,11 @@ NumpyArray<T> read_npy(const std::filesystem::path& path) {
 }
 
 template <class T>
-Tensor<T> read_tensor(const std::filesystem::path& path) {
-  const NumpyArray<T> array = read_npy<T>(path);
+Tensor<T> detail::read_tensor_from_memory(std::span<const std::byte> bytes, const std::string& name) {
+  const NumpyArray<T> array = read_npy_from_memory<T>(bytes, name);
   const std::vector<std::int64_t>& shape = array.shape;
   if (shape.size() != 2 && shape.size() != 4) {
-    throw FileError(ErrorCode::file_format, path.string(), 0, 0,
+    throw FileError(ErrorCode::file_format, name, 0, 0,
                     "found an array of shape " + detail::shape_text(shape) +
                         ", expected tokens x features or batch x heads x tokens x features");
   }
@@ -67,12 +67,22 @@ Tensor<T> read_tensor(const std::filesystem::path& path) {
   return tensor;
 }
 
+template <class T>
+Tensor<T> read_tensor(const std::filesystem::path& path) {
+  const detail::FileBytes file(path);
+  return detail::read_tensor_from_memory<T>(file.bytes(), path.string());
+}
+
 template NumpyArray<float> detail::read_npy_from_memory<float>(std::span<const std::byte>, const std::string&);
 template NumpyArray<double> detail::read_npy_from_memory<double>(std::span<const std::byte>, const std::string&);
 template NumpyArray<float16> detail::read_npy_from_memory<float16>(std::span<const std::byte>, const std::string&);
 template NumpyArray<bfloat16> detail::read_npy_from_memory<bfloat16>(std::span<const std::byte>, const std::string&);
 template NumpyArray<float> read_npy<float>(const std::filesystem::path&);
 template NumpyArray<double> read_npy<double>(const std::filesystem::path&);
+template Tensor<float> detail::read_tensor_from_memory<float>(std::span<const std::byte>, const std::string&);
+template Tensor<double> detail::read_tensor_from_memory<double>(std::span<const std::byte>, const std::string&);
+template Tensor<float16> detail::read_tensor_from_memory<float16>(std::span<const std::byte>, const std::string&);
+template Tensor<bfloat16> detail::read_tensor_from_memory<bfloat16>(std::span<const std::byte>, const std::string&);
 template NumpyArray<float16> read_npy<float16>(const std::filesystem::path&);
 template NumpyArray<bfloat16> read_npy<bfloat16>(const std::filesystem::path&);
 template Tensor<float> read_tensor<float>(const std::filesystem::path&);

@@ -12,4 +12,8 @@ namespace cobble::detail {
 template <class T>
 NumpyArray<T> read_npy_from_memory(std::span<const std::byte> bytes, const std::string& name);
 
+/// read_tensor from memory.
+template <class T>
+Tensor<T> read_tensor_from_memory(std::span<const std::byte> bytes, const std::string& name);
+
 }  // namespace cobble::detail

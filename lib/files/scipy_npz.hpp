@@ -24,6 +24,8 @@ void write_scipy_npz(const std::filesystem::path& path, const CsrPatternView& ma
 void write_scipy_npz(const std::filesystem::path& path, const CsrView<float>& matrix);
 void write_scipy_npz(const std::filesystem::path& path, const CsrView<double>& matrix);
 /// BSR of whole blocks: no bits, no ragged blocks (SciPy knows neither), else Error{invalid_argument}.
+void write_scipy_npz(const std::filesystem::path& path, const BsrView<float>& matrix);
+void write_scipy_npz(const std::filesystem::path& path, const BsrView<double>& matrix);
 void write_scipy_npz(const std::filesystem::path& path, const BsrPatternView& matrix);
 
 }  // namespace cobble::detail

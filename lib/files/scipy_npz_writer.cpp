@@ -44,6 +44,16 @@ void write_csr(const std::filesystem::path& path, const CsrPatternView& matrix, 
         vector_entry("data", type, values));
 }
 
+template <class T>
+void write_bsr(const std::filesystem::path& path, const BsrPatternView& matrix, std::string_view type,
+               std::span<const T> values) {
+  if (!matrix.bits.empty() || matrix.rows % matrix.block_rows != 0 || matrix.columns % matrix.block_columns != 0) {
+    throw Error(ErrorCode::invalid_argument, "the matrix has partial blocks, expected whole ones for SciPy's BSR");
+  }
+  write(path, "bsr", matrix.rows, matrix.columns, matrix.block_column_indices, matrix.block_row_offsets,
+        {"data", type, {matrix.blocks(), matrix.block_rows, matrix.block_columns}, std::as_bytes(values)});
+}
+
 }  // namespace
 
 void write_scipy_npz(const std::filesystem::path& path, const CsrPatternView& matrix) {
@@ -64,16 +74,19 @@ void write_scipy_npz(const std::filesystem::path& path, const CsrView<double>& m
 
 void write_scipy_npz(const std::filesystem::path& path, const BsrPatternView& matrix) {
   validate(matrix);
-  if (!matrix.bits.empty() || matrix.rows % matrix.block_rows != 0 || matrix.columns % matrix.block_columns != 0) {
-    throw Error(ErrorCode::invalid_argument, "the pattern has partial blocks, expected whole ones for SciPy's BSR");
-  }
   const std::int64_t pairs = checked_product({matrix.blocks(), matrix.block_area()}, "the number of pairs");
   const std::vector<std::uint8_t> ones(static_cast<std::size_t>(pairs), 1);
-  write(path, "bsr", matrix.rows, matrix.columns, matrix.block_column_indices, matrix.block_row_offsets,
-        {"data",
-         "|b1",
-         {matrix.blocks(), matrix.block_rows, matrix.block_columns},
-         std::as_bytes(std::span<const std::uint8_t>(ones))});
+  write_bsr<std::uint8_t>(path, matrix, "|b1", ones);
+}
+
+void write_scipy_npz(const std::filesystem::path& path, const BsrView<float>& matrix) {
+  validate(matrix);
+  write_bsr(path, matrix, "<f4", matrix.values);
+}
+
+void write_scipy_npz(const std::filesystem::path& path, const BsrView<double>& matrix) {
+  validate(matrix);
+  write_bsr(path, matrix, "<f8", matrix.values);
 }
 
 }  // namespace cobble::detail

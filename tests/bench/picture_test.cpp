@@ -146,3 +146,22 @@ TEST_CASE("an empty matrix has a picture, too") {
   paint(pattern, "nothing", lay_out(pattern), painter);
   CHECK_FALSE(painter.texts.empty());
 }
+
+TEST_CASE("a moved picture paints the same, further to the right") {
+  const Pattern pattern = window(40, 3, 0);
+  const PictureLayout layout = lay_out(pattern);
+  RecordingPainter here;
+  paint(pattern, "title", layout, here);
+  RecordingPainter there;
+  paint(pattern, "title", moved(layout, 700), there);
+  REQUIRE(there.filled.size() == here.filled.size());
+  for (std::size_t i = 0; i < here.filled.size(); ++i) {
+    CHECK(there.filled[i].first.x == here.filled[i].first.x + 700);
+    CHECK(there.filled[i].first.y == here.filled[i].first.y);
+  }
+  REQUIRE(there.texts.size() == here.texts.size());
+  for (std::size_t i = 0; i < here.texts.size(); ++i) {
+    CHECK(there.texts[i].x == doctest::Approx(here.texts[i].x + 700));
+    CHECK(there.texts[i].text == here.texts[i].text);
+  }
+}

@@ -6,6 +6,7 @@ Usage: program_test.py PROGRAM. The part on shared pattern files is skipped wher
 
 import json
 import pathlib
+import random
 import struct
 import subprocess
 import sys
@@ -259,6 +260,66 @@ class InfoTest(ProgramTest):
                          struct.pack("<6i", 4, 0, -1, 2, -1, -1))
         document = self.json_of("info", path, "--padded-lists", "--list-columns", 5)
         self.assertEqual((document["pattern"]["columns"], document["pattern"]["pairs"]), (5, 3))
+
+
+class ReorderTest(ProgramTest):
+    """A pattern of blocks whose rows and columns stand in a random order."""
+
+    BLOCK, BLOCKS, PER_ROW = 64, 16, 2
+
+    def setUp(self):
+        super().setUp()
+        generator = random.Random(3)
+        size = self.BLOCK * self.BLOCKS
+        rows, columns = list(range(size)), list(range(size))
+        generator.shuffle(rows)
+        generator.shuffle(columns)
+        pairs = [(rows[self.BLOCK * block + i], columns[self.BLOCK * key + j])
+                 for block in range(self.BLOCKS) for key in generator.sample(range(self.BLOCKS), self.PER_ROW)
+                 for i in range(self.BLOCK) for j in range(self.BLOCK)]
+        self.path = self.folder / "shuffled.mtx"
+        self.path.write_text(f"%%MatrixMarket matrix coordinate pattern general\n{size} {size} {len(pairs)}\n" +
+                             "".join(f"{row + 1} {column + 1}\n" for row, column in pairs))
+
+    def test_info_shows_fill_and_traffic_before_and_after(self):
+        for method in ("similarity", "automatic"):
+            with self.subTest(method):
+                reorder = self.json_of("info", self.path, "--reorder", method)["reorder"]
+                self.assertEqual((reorder["method"], reorder["asked"]), ("similarity", method))
+                self.assertEqual(set(reorder["fill_before"]), {"16", "32", "64", "128"})
+                before, after = reorder["fill_before"]["64"], reorder["fill_after"]["64"]
+                self.assertLess(before, 0.13)
+                self.assertGreater(after, before + (1 - before) / 2)
+                self.assertGreater(reorder["words_after"], 0)
+                self.assertGreaterEqual(reorder["words_before"], 2 * reorder["words_after"])
+                self.assertGreater(reorder["ms"], 0)
+
+    def test_identity_changes_nothing(self):
+        reorder = self.json_of("info", self.path, "--reorder", "identity")["reorder"]
+        self.assertEqual(reorder["fill_before"], reorder["fill_after"])
+        self.assertEqual(reorder["words_before"], reorder["words_after"])
+        self.assertNotIn("reorder", self.json_of("info", self.path))
+
+    def test_report_for_people(self):
+        result = cobble("info", self.path, "--reorder", "automatic")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("similarity, chosen by automatic", result.stdout)
+
+    def test_pictures_stand_side_by_side(self):
+        alone = self.json_of("draw", self.path, "-o", self.folder / "alone.svg")["picture"]
+        both = self.json_of("draw", self.path, "--reorder", "similarity", "-o", self.folder / "both.svg")
+        self.assertEqual(both["picture"]["width"], 2 * alone["width"])
+        self.assertEqual(both["picture"]["height"], alone["height"])
+        self.assertEqual(both["reorder"]["fill_after"], 1)
+        texts = [text.text for text in xml.etree.ElementTree.parse(self.folder / "both.svg").getroot().iter(
+            "{http://www.w3.org/2000/svg}text")]
+        self.assertEqual(texts.count("query token"), 2)
+        self.assertTrue(any(text.startswith("reordered (similarity)") for text in texts))
+        self.json_of("draw", self.path, "--reorder", "amd", "-o", self.folder / "both.png")
+        decode_png((self.folder / "both.png").read_bytes())
+
+    def test_an_unknown_method_is_wrong_usage(self):
+        self.assert_fails(cobble("info", self.path, "--reorder", "rcm"), 2)
 
 
 class PictureTest(ProgramTest):

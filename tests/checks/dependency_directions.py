@@ -13,13 +13,14 @@ BELOW = {
     "core": set(),
     "storage": {"core"},
     "pattern": {"storage", "core"},
+    "reorder": {"pattern", "storage", "core"},
     "files": {"storage", "pattern", "core"},
     "reference": {"pattern", "storage", "core"},
     "model": {"core"},
     "kernels": {"core"},
-    "plan": {"kernels", "model", "pattern", "storage", "core"},
+    "plan": {"kernels", "model", "reorder", "pattern", "storage", "core"},
     "pebble": {"plan", "model", "pattern", "core"},
-    "attention": {"plan", "kernels", "model", "pattern", "core"},
+    "attention": {"plan", "kernels", "model", "reorder", "pattern", "core"},
     "interop": {"storage", "pattern", "core"},
 }
 
@@ -45,7 +46,7 @@ THIRD_PARTY = {
     "hwloc": (r"hwloc", {"model"}),
     "libzip": (r"zip\.h", {"files"}),
     "Highway": (r"hwy/", {"kernels"}),
-    "SuiteSparse": (r"(suitesparse/)?(cholmod|GraphBLAS|amd|colamd|camd|ccolamd|SuiteSparse)\w*\.h", {"interop", "pattern"}),
+    "SuiteSparse": (r"(suitesparse/)?(cholmod|GraphBLAS|amd|colamd|camd|ccolamd|SuiteSparse)\w*\.h", {"interop", "pattern", "reorder"}),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
