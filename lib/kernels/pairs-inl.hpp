@@ -69,23 +69,50 @@ HWY_INLINE hn::Vec<D> sums_of_rows(D d, const T* rows) {
   return hn::Load(d, rows);
 }
 #else
-/// Of each 128-bit block of the next 16 / sizeof(T) rows, the sum; block by block, in the order of the rows.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> block_sums(D d, const T* rows) {
-  constexpr std::int64_t kLanes = hn::MaxLanes(d);
-  const auto sum_of_pair = [&](const T* at) HWY_ATTR {
-    const auto first = hn::Load(d, at);
-    const auto second = hn::Load(d, at + kLanes);
-    return hn::Add(hn::InterleaveLower(d, first, second), hn::InterleaveUpper(d, first, second));
+/// How many vectors sums_of_blocks takes: as many as a 128-bit block has elements.
+template <class T>
+inline constexpr int kBlockElements = 16 / static_cast<int>(sizeof(T));
+
+/// Block by block, the sum of each vector's block; in the order of the vectors.
+template <class D, class T = hn::TFromD<D> >
+HWY_INLINE hn::Vec<D> sums_of_blocks(D d, const hn::Vec<D> (&rows)[kBlockElements<T>]) {
+  const auto pair = [&](int first) HWY_ATTR {
+    return hn::Add(hn::InterleaveLower(d, rows[first], rows[first + 1]),
+                   hn::InterleaveUpper(d, rows[first], rows[first + 1]));
   };
   if constexpr (sizeof(T) == sizeof(double)) {
-    return sum_of_pair(rows);
+    return pair(0);
   } else {
     const hn::RepartitionToWide<D> wide;
-    const auto low = hn::BitCast(wide, sum_of_pair(rows));
-    const auto high = hn::BitCast(wide, sum_of_pair(rows + 2 * kLanes));
+    const auto low = hn::BitCast(wide, pair(0));
+    const auto high = hn::BitCast(wide, pair(2));
     return hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, low, high)),
                    hn::BitCast(d, hn::InterleaveUpper(wide, low, high)));
+  }
+}
+
+/// How many vectors of block sums make up a vector of sums.
+template <class T>
+inline constexpr int kBlocks = static_cast<int>(hn::MaxLanes(hn::ScalableTag<T>())) / kBlockElements<T>;
+
+/// Adds up the blocks of each vector; the sums of the first vector's come first.
+template <class D, class T = hn::TFromD<D> >
+HWY_INLINE hn::Vec<D> sums_across_blocks(D d, const hn::Vec<D> (&parts)[kBlocks<T>]) {
+  if constexpr (kBlocks<T> == 1) {
+    return parts[0];
+  } else {
+    const auto halves = [&](int low, int high) HWY_ATTR {
+      return hn::Add(hn::ConcatLowerLower(d, parts[high], parts[low]),
+                     hn::ConcatUpperUpper(d, parts[high], parts[low]));
+    };
+    if constexpr (kBlocks<T> == 2) {
+      return halves(0, 1);
+    } else {
+      static_assert(kBlocks<T> == 4);
+      const auto even = halves(0, 2);
+      const auto odd = halves(1, 3);
+      return hn::OddEvenBlocks(hn::Add(odd, hn::SwapAdjacentBlocks(odd)), hn::Add(even, hn::SwapAdjacentBlocks(even)));
+    }
   }
 }
 
@@ -93,30 +120,76 @@ HWY_INLINE hn::Vec<D> block_sums(D d, const T* rows) {
 template <class D, class T>
 HWY_INLINE hn::Vec<D> sums_of_rows(D d, const T* rows) {
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
-  constexpr std::int64_t kBlocks = kLanes * static_cast<std::int64_t>(sizeof(T)) / 16;
-  constexpr std::int64_t kStep = kLanes / kBlocks * kLanes;  // of elements from one block_sums to the next
-  const auto halves = [&](const T* low, const T* high) HWY_ATTR {
-    const auto first = block_sums(d, low);
-    const auto second = block_sums(d, high);
-    return hn::Add(hn::ConcatLowerLower(d, second, first), hn::ConcatUpperUpper(d, second, first));
-  };
-  if constexpr (kBlocks == 1) {
-    return block_sums(d, rows);
-  } else if constexpr (kBlocks == 2) {
-    return halves(rows, rows + kStep);
-  } else {
-    static_assert(kBlocks == 4);
-    const auto even = halves(rows, rows + 2 * kStep);
-    const auto odd = halves(rows + kStep, rows + 3 * kStep);
-    return hn::OddEvenBlocks(hn::Add(odd, hn::SwapAdjacentBlocks(odd)), hn::Add(even, hn::SwapAdjacentBlocks(even)));
+  hn::Vec<D> parts[kBlocks<T>];
+#pragma GCC unroll 4
+  for (int part = 0; part < kBlocks<T>; ++part) {
+    hn::Vec<D> block[kBlockElements<T>];
+#pragma GCC unroll 4
+    for (int row = 0; row < kBlockElements<T>; ++row) {
+      block[row] = hn::Load(d, rows + (part * kBlockElements<T> + row) * kLanes);
+    }
+    parts[part] = sums_of_blocks(d, block);
+  }
+  return sums_across_blocks(d, parts);
+}
+
+/// Dot products of kVectors vectors of features, of rows with many pairs: a vector of results at a time, in registers.
+template <int kVectors, class T>
+HWY_NOINLINE void long_row_products(const PairTile& pairs, std::int64_t tail, T alpha, FeatureRows<const T> queries,
+                                    FeatureRows<const T> keys, T* values, bool add) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  const V factor = hn::Set(d, alpha);
+  const std::int32_t first = pairs.row_offsets[0];
+  for (std::int64_t row = 0; row < pairs.rows; ++row) {
+    const std::int32_t begin = pairs.row_offsets[row];
+    const std::int32_t end = pairs.row_offsets[row + 1];
+    if (begin == end) continue;
+    V query[kVectors];
+    load_features<kVectors>(d, queries.data + row * queries.stride, tail, query);
+    const auto product = [&](std::int32_t pair) HWY_ATTR {
+      V key[kVectors];
+      load_features<kVectors>(d, keys.data + pairs.keys[pair] * keys.stride, tail, key);
+      V sum = hn::Mul(query[0], key[0]);
+#pragma GCC unroll 8
+      for (int v = 1; v < kVectors; ++v) sum = hn::MulAdd(query[v], key[v], sum);
+      return sum;
+    };
+    for (std::int32_t pair = begin; pair < end; pair += static_cast<std::int32_t>(kLanes)) {
+      const std::int32_t count = end - pair < kLanes ? end - pair : static_cast<std::int32_t>(kLanes);
+      V parts[kBlocks<T>];
+#pragma GCC unroll 4
+      for (int part = 0; part < kBlocks<T>; ++part) {
+        V block[kBlockElements<T>];
+        if ((part + 1) * kBlockElements<T> <= count) {
+#pragma GCC unroll 4
+          for (int i = 0; i < kBlockElements<T>; ++i) block[i] = product(pair + part * kBlockElements<T> + i);
+        } else {
+#pragma GCC unroll 4
+          for (int i = 0; i < kBlockElements<T>; ++i) {
+            const int index = part * kBlockElements<T> + i;
+            block[i] = index < count ? product(pair + index) : hn::Zero(d);
+          }
+        }
+        parts[part] = sums_of_blocks(d, block);
+      }
+      const V sums = hn::Mul(factor, sums_across_blocks(d, parts));
+      T* const to = values + (pair - first);
+      if (count == kLanes) {
+        hn::StoreU(add ? hn::Add(hn::LoadU(d, to), sums) : sums, d, to);
+      } else {
+        store_first(d, add ? hn::Add(load_first(d, to, count), sums) : sums, to, count);
+      }
+    }
   }
 }
 #endif
 
-/// Dot products of kVectors vectors of features; vectors of results span rows.
+/// Dot products of kVectors vectors of features, of rows with few pairs: vectors of results span rows.
 template <int kVectors, class T>
-HWY_NOINLINE void pair_products_of(const PairTile& pairs, std::int64_t tail, T alpha, FeatureRows<const T> queries,
-                                   FeatureRows<const T> keys, T* values, bool add) {
+HWY_NOINLINE void short_row_products(const PairTile& pairs, std::int64_t tail, T alpha, FeatureRows<const T> queries,
+                                     FeatureRows<const T> keys, T* values, bool add) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
@@ -245,8 +318,16 @@ template <class T>
 void pair_products(const PairTile& pairs, std::int64_t features, T alpha, FeatureRows<const T> queries,
                    FeatureRows<const T> keys, T* values, bool add) {
   for_each_piece<T>(features, [&]<int kVectors>(std::int64_t begin, std::int64_t tail) HWY_ATTR {
-    pair_products_of<kVectors, T>(pairs, tail, alpha, {queries.data + begin, queries.stride},
-                                  {keys.data + begin, keys.stride}, values, add || begin > 0);
+    const FeatureRows<const T> query_features = {queries.data + begin, queries.stride};
+    const FeatureRows<const T> key_features = {keys.data + begin, keys.stride};
+#if HWY_TARGET != HWY_SCALAR
+    // Half a vector of results is empty at the end of a row, on average.
+    constexpr std::int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
+    if (pairs.row_offsets[pairs.rows] - pairs.row_offsets[0] >= kLanes * pairs.rows) {
+      return long_row_products<kVectors, T>(pairs, tail, alpha, query_features, key_features, values, add || begin > 0);
+    }
+#endif
+    short_row_products<kVectors, T>(pairs, tail, alpha, query_features, key_features, values, add || begin > 0);
   });
 }
 
