@@ -20,7 +20,7 @@ BELOW = {
     "kernels": {"core"},
     "plan": {"kernels", "model", "reorder", "pattern", "storage", "core"},
     "pebble": {"plan", "model", "pattern", "core"},
-    "attention": {"plan", "kernels", "model", "reorder", "pattern", "core"},
+    "attention": {"plan", "kernels", "model", "reorder", "pattern", "storage", "core"},
     "interop": {"storage", "pattern", "core"},
 }
 
@@ -30,6 +30,7 @@ PUBLIC = {
     "attention": "attention",
     "bsr": "storage",
     "cobble": "everything",
+    "compressed_attention": "attention",
     "convert": "storage",
     "coo": "storage",
     "cost_model": "model",
