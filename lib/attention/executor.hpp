@@ -140,9 +140,9 @@ class Executor final : public WalkVisitor {
   /// input stores.
   struct KeySums {
     HeadMatrix<T> matrix = {};
-    const CompressedOperand<T>* operand = nullptr;
+    const CompressedOperand<T>* operand = nullptr;  ///< null: dense
     Head head = {};
-    T* entries = nullptr;  ///< of the whole matrix; null: dense
+    T* entries = nullptr;  ///< of the whole matrix
   };
 
   void set_tile(const Block& block);

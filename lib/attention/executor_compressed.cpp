@@ -123,14 +123,14 @@ typename Executor<T>::KeySums Executor<T>::compressed_key_sums(const CompressedO
 
 template <class T>
 void Executor<T>::create_key_sums(const KeySums& sums, Range rows, Range features) {
-  if (sums.entries == nullptr) return set_zero(sums.matrix, rows, features);
+  if (sums.operand == nullptr) return set_zero(sums.matrix, rows, features);
   entries_.assign(*sums.operand->input, sums.head.batch, sums.head.key_value, rows, features);
   for (std::int64_t k = 0; k < entries_.count(); ++k) sums.entries[entries_.place(k)] = T{0};
 }
 
 template <class T>
 void Executor<T>::add_slice(Range rows, Range features) {
-  if (sums_.entries != nullptr) {
+  if (sums_.operand != nullptr) {
     entries_.assign(*sums_.operand->input, sums_.head.batch, sums_.head.key_value, rows, features);
     for (std::int64_t k = 0; k < entries_.count(); ++k) {
       sums_.entries[entries_.place(k)] += part_.entries[entries_.place(k)];
@@ -148,10 +148,13 @@ void Executor<T>::add_slice(Range rows, Range features) {
 template <class T>
 void Executor<T>::settle(Sums& sums, std::int64_t rows) {
   if (sums.transposed_stride == 0) return;
-  for (std::int64_t f = 0; f < sums.features.size(); ++f) {
-    const T* const from = sums.transposed + f * sums.transposed_stride;
-    T* const to = sums.values + f;
-    for (std::int64_t i = 0; i < rows; ++i) to[i * sums.stride()] += from[i];
+  constexpr std::int64_t kBlock = 16;  // a cache line of the rows, read from as many of the other
+  for (std::int64_t begin = 0; begin < sums.features.size(); begin += kBlock) {
+    const std::int64_t end = std::min(begin + kBlock, sums.features.size());
+    for (std::int64_t i = 0; i < rows; ++i) {
+      T* const to = sums.values + i * sums.stride();
+      for (std::int64_t f = begin; f < end; ++f) to[f] += sums.transposed[f * sums.transposed_stride + i];
+    }
   }
   sums.transposed_stride = 0;
 }
@@ -159,15 +162,22 @@ void Executor<T>::settle(Sums& sums, std::int64_t rows) {
 template <class T>
 void Executor<T>::write_grad_query(const Block& block) {
   const CompressedOperand<T>& operand = tensors_.compressed_query;
-  settle(grad_query_, block.rows.size());
-  if (operand.grad_values.empty()) return write(grad_query_, tensors_.grad_query, block);
+  if (operand.grad_values.empty()) {
+    settle(grad_query_, block.rows.size());
+    return write(grad_query_, tensors_.grad_query, block);
+  }
   const Head& head = block.head;
+  const std::int64_t matrix = head.batch * plan_.problem.query_heads + head.query;
+  T* const to = operand.grad_values[static_cast<std::size_t>(matrix)].data();
+  const std::int64_t distance = grad_query_.transposed_stride;
   entries_.assign(*operand.input, head.batch, head.query, block.rows, block.columns);
-  T* const to =
-      operand.grad_values[static_cast<std::size_t>(head.batch * plan_.problem.query_heads + head.query)].data();
   for (std::int64_t i = 0; i < block.rows.size(); ++i) {
     const T* const from = grad_query_.at(i, block.columns.begin);
-    entries_.for_each(i, [&](std::int64_t entry, std::int64_t feature) { to[entries_.place(entry)] = from[feature]; });
+    const T* const transposed = grad_query_.transposed + (block.columns.begin - grad_query_.features.begin) * distance;
+    entries_.for_each(i, [&](std::int64_t entry, std::int64_t feature) {
+      const T rest = distance > 0 ? transposed[feature * distance + i] : T{0};
+      to[entries_.place(entry)] = from[feature] + rest;
+    });
   }
 }
 

@@ -183,7 +183,7 @@ void Executor<T>::add_to_rows(T alpha, const T* tile, Panel<T>& columns, const S
 template <class T>
 void Executor<T>::add_to_columns(T alpha, const T* tile, Panel<T>& rows, const Step& step, T* product,
                                  const KeySums& key_sums) {
-  if (key_sums.entries != nullptr) return add_to_entries(alpha, tile, rows, step, product, key_sums);
+  if (key_sums.operand != nullptr) return add_to_entries(alpha, tile, rows, step, product, key_sums);
   const HeadMatrix<T>& sums = key_sums.matrix;
   const Range features = step.features;
   const std::int64_t distance = sums.feature_distance;
