@@ -1,6 +1,7 @@
 #include "attention/sparse_rows.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace cobble::detail {
 namespace {
@@ -24,9 +25,7 @@ void SparseRows<T>::assign(const FeaturesView<T>& input, std::int64_t batch, std
   rows_ = rows;
   features_ = features;
   row_offsets_.assign(1, 0);
-  copied_indices_.clear();
-  copied_values_.clear();
-  places_.clear();
+  copied_ = 0;
   if (input.storage() == FeatureStorage::csr) {
     take(input.csr().at(batch, head));
   } else {
@@ -58,7 +57,7 @@ void SparseRows<T>::take(const CsrView<T>& matrix) {
       const std::int64_t place = &*at - matrix.column_indices.data();
       copy_run(*at, place, 1, matrix.values.data() + place);
     }
-    row_offsets_.push_back(static_cast<std::int32_t>(copied_indices_.size()));
+    row_offsets_.push_back(static_cast<std::int32_t>(copied_));
   }
 }
 
@@ -77,17 +76,23 @@ void SparseRows<T>::take(const BsrView<T>& matrix) {
           block * matrix.block_area() + row % matrix.block_rows * matrix.block_columns + (begin - first);
       copy_run(begin, place, end - begin, matrix.values.data() + place);
     }
-    row_offsets_.push_back(static_cast<std::int32_t>(copied_indices_.size()));
+    row_offsets_.push_back(static_cast<std::int32_t>(copied_));
   }
 }
 
 template <class T>
 void SparseRows<T>::copy_run(std::int64_t feature, std::int64_t place, std::int64_t count, const T* values) {
-  copied_values_.insert(copied_values_.end(), values, values + count);
-  for (std::int64_t i = 0; i < count; ++i) {
-    copied_indices_.push_back(static_cast<std::int32_t>(feature + i - features_.begin));
-    places_.push_back(place + i);
+  const auto end = static_cast<std::size_t>(copied_ + count);
+  if (end > places_.size()) {
+    copied_indices_.resize(2 * end);
+    copied_values_.resize(2 * end);
+    places_.resize(2 * end);
   }
+  const auto first = static_cast<std::int32_t>(feature - features_.begin);
+  std::copy_n(values, count, copied_values_.data() + copied_);
+  std::iota(copied_indices_.data() + copied_, copied_indices_.data() + copied_ + count, first);
+  std::iota(places_.data() + copied_, places_.data() + copied_ + count, place);
+  copied_ += count;
 }
 
 template <class T>

@@ -51,6 +51,7 @@ class SparseRows {
   const T* values_ = nullptr;
   bool in_place_ = false;
   std::int64_t first_place_ = 0;
+  std::int64_t copied_ = 0;  ///< entries; the vectors below only grow
   std::vector<std::int32_t> copied_indices_;
   std::vector<T> copied_values_;
   std::vector<std::int64_t> places_;
