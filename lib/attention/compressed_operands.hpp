@@ -9,8 +9,9 @@
 namespace cobble::detail {
 
 /// Products take stored entries one by one where a token stores fewer than one of so many features; a panel in full
-/// costs less otherwise. Measured, with entries spread at random.
+/// costs less otherwise. Measured with 256 features; of BSR the entries of a panel are copied first.
 inline constexpr std::int64_t kFeaturesPerEntry = 3;
+inline constexpr std::int64_t kFeaturesPerBlockEntry = 6;
 
 template <class T>
 TensorView<const T> dense_tensor(const FeaturesView<T>& input) {
@@ -19,7 +20,9 @@ TensorView<const T> dense_tensor(const FeaturesView<T>& input) {
 
 template <class T>
 bool has_few_entries(const FeaturesView<T>& input) {
-  return input.storage() != FeatureStorage::dense && input.nnz() < input.shape().size() / kFeaturesPerEntry;
+  if (input.storage() == FeatureStorage::dense) return false;
+  const bool blocks = input.storage() == FeatureStorage::bsr;
+  return input.nnz() < input.shape().size() / (blocks ? kFeaturesPerBlockEntry : kFeaturesPerEntry);
 }
 
 /// `all_finite`: inputs hold neither NaN nor infinity, so that the zeros that are not stored matter to no product.

@@ -29,7 +29,7 @@ Features<T> compressed(const TensorView<const T>& tensor, FeatureStorage storage
   const bool few = density == Density::few;
   switch (storage) {
     case FeatureStorage::csr: return compress_threshold<T>(tensor, few ? T(1.3) : T(0.5));
-    case FeatureStorage::bsr: return compress_top_k_blocks<T>(tensor, few ? 1 : 3, 3, 5);
+    case FeatureStorage::bsr: return compress_top_k_blocks<T>(tensor, few ? 1 : 3, 3, few ? 2 : 5);
     case FeatureStorage::dense: break;
   }
   return converted<T>(tensor);
