@@ -138,15 +138,7 @@ void require_purpose(const Plan& plan, bool parameter_gradients) {
 }
 
 template <class T>
-void require_shape(const FeaturesView<T>& input, const TensorShape& expected, const char* name,
-                   const char* axes_names) {
-  if (input.storage() == FeatureStorage::dense) return require_shape(input.dense(), expected, name, axes_names);
-  if (input.shape() != expected) throw_shape_mismatch(input.shape(), expected, name, axes_names);
-}
-
-template <class T>
-void require_inputs(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
-                    const FeaturesView<T>& value) {
+void require_inputs(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value) {
   require_shape(query, query_shape(plan), "query", kQueryAxes);
   require_shape(key, key_shape(plan), "key", kKeyAxes);
   require_shape(value, value_shape(plan), "value", kValueAxes);
@@ -161,8 +153,9 @@ void require_terms(const Plan& plan, const ScoreTerms<T>& terms) {
     static_cast<void>(reach(terms.bias.values, "bias.values"));
 }
 
-template <class T>
-void require_term_gradients(const Plan& plan, const ScoreTerms<T>& terms, const FeatureGradientsView<T>& gradients) {
+/// `gradients` has members bias and sinks.
+template <class T, class Gradients>
+void require_term_gradients(const Plan& plan, const ScoreTerms<T>& terms, const Gradients& gradients) {
   if (gradients.bias.data() != nullptr) {
     if (!has_bias(terms)) {
       throw Error(ErrorCode::invalid_argument, "gradients.bias is given, but terms has no bias");
@@ -194,6 +187,21 @@ Memory memory_if_given(const TensorView<T>& tensor, const char* name) {
 template <class T>
 Memory memory_of(std::span<T> values, const char* name) {
   return memory_of(TensorView<T>(values, 1, static_cast<std::int64_t>(values.size())), name);
+}
+
+template <class T>
+void require_shape(const FeaturesView<T>& input, const TensorShape& expected, const char* name,
+                   const char* axes_names) {
+  if (input.storage() == FeatureStorage::dense) return require_shape(input.dense(), expected, name, axes_names);
+  if (input.shape() != expected) throw_shape_mismatch(input.shape(), expected, name, axes_names);
+}
+
+template <class T>
+void require_inputs(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                    const FeaturesView<T>& value) {
+  require_shape(query, query_shape(plan), "query", kQueryAxes);
+  require_shape(key, key_shape(plan), "key", kKeyAxes);
+  require_shape(value, value_shape(plan), "value", kValueAxes);
 }
 
 /// Calls visit(values of one matrix) for a compressed input, batch entry by batch entry and head by head.
@@ -265,6 +273,50 @@ TensorShape output_shape(const Plan& plan) {
 TensorShape lse_shape(const Plan& plan) {
   const Problem& problem = plan.problem();
   return {problem.batch, problem.query_heads, plan.patterns().rows(), 1};
+}
+
+template <class T>
+void validate_forward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                      const AttentionView<T>& result, const ScoreTerms<T>& terms) {
+  require_inputs(plan, query, key, value);
+  require_terms(plan, terms);
+  require_shape(result.output, output_shape(plan), "result.output", kOutputAxes);
+  require_shape(result.lse, lse_shape(plan), "result.lse", kLseAxes);
+  require_distinct_elements(result.output, "result.output");
+  require_distinct_elements(result.lse, "result.lse");
+  require_outputs_apart({memory_of(result.output, "result.output"), memory_of(result.lse, "result.lse")},
+                        {memory_of(query, "query"), memory_of(key, "key"), memory_of(value, "value"),
+                         memory_if_given(terms.bias.values, "bias.values"),
+                         memory_of(terms.alibi_slopes, "alibi_slopes"), memory_of(terms.sinks, "sinks")});
+}
+
+template <class T>
+void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                       const AttentionView<const T>& result, TensorView<const T> grad_output,
+                       const BackwardOptions<T>& options, const GradientsView<T>& gradients) {
+  require_purpose(plan, false);
+  require_inputs(plan, query, key, value);
+  require_shape(result.output, output_shape(plan), "result.output", kOutputAxes);
+  require_shape(result.lse, lse_shape(plan), "result.lse", kLseAxes);
+  require_shape(grad_output, output_shape(plan), "grad_output", kOutputAxes);
+  if (options.grad_lse.data() != nullptr) require_shape(options.grad_lse, lse_shape(plan), "grad_lse", kLseAxes);
+  require_shape(gradients.query, query_shape(plan), "gradients.query", kQueryAxes);
+  require_shape(gradients.key, key_shape(plan), "gradients.key", kKeyAxes);
+  require_shape(gradients.value, value_shape(plan), "gradients.value", kValueAxes);
+  require_distinct_elements(gradients.query, "gradients.query");
+  require_distinct_elements(gradients.key, "gradients.key");
+  require_distinct_elements(gradients.value, "gradients.value");
+  require_terms(plan, options.terms);
+  require_term_gradients(plan, options.terms, gradients);
+  require_outputs_apart(
+      {memory_of(gradients.query, "gradients.query"), memory_of(gradients.key, "gradients.key"),
+       memory_of(gradients.value, "gradients.value"), memory_if_given(gradients.bias, "gradients.bias"),
+       memory_of(gradients.sinks, "gradients.sinks")},
+      {memory_of(query, "query"), memory_of(key, "key"), memory_of(value, "value"),
+       memory_of(result.output, "result.output"), memory_of(result.lse, "result.lse"),
+       memory_of(grad_output, "grad_output"), memory_if_given(options.grad_lse, "grad_lse"),
+       memory_if_given(options.terms.bias.values, "bias.values"), memory_of(options.terms.alibi_slopes, "alibi_slopes"),
+       memory_of(options.terms.sinks, "sinks")});
 }
 
 template <class T>
@@ -340,6 +392,17 @@ void validate_parameters(const Plan& plan, const ParameterInputs<T>& inputs, con
 
 template void validate_parameters(const Plan&, const ParameterInputs<float>&, const TensorView<const float>*);
 template void validate_parameters(const Plan&, const ParameterInputs<double>&, const TensorView<const double>*);
+template void validate_forward(const Plan&, TensorView<const float>, TensorView<const float>, TensorView<const float>,
+                               const AttentionView<float>&, const ScoreTerms<float>&);
+template void validate_forward(const Plan&, TensorView<const double>, TensorView<const double>,
+                               TensorView<const double>, const AttentionView<double>&, const ScoreTerms<double>&);
+template void validate_backward(const Plan&, TensorView<const float>, TensorView<const float>, TensorView<const float>,
+                                const AttentionView<const float>&, TensorView<const float>,
+                                const BackwardOptions<float>&, const GradientsView<float>&);
+template void validate_backward(const Plan&, TensorView<const double>, TensorView<const double>,
+                                TensorView<const double>, const AttentionView<const double>&, TensorView<const double>,
+                                const BackwardOptions<double>&, const GradientsView<double>&);
+
 #define COBBLE_INSTANTIATE(T)                                                                                          \
   template void validate_forward(const Plan&, const FeaturesView<T>&, const FeaturesView<T>&, const FeaturesView<T>&,  \
                                  const AttentionView<T>&, const ScoreTerms<T>&);                                       \

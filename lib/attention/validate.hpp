@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cobble/attention.hpp"
 #include "cobble/compressed_attention.hpp"
 #include "cobble/parameter_gradients.hpp"
 
@@ -8,6 +9,15 @@
 namespace cobble::detail {
 
 /// All throw Error{shape_mismatch, invalid_argument, overflow} that names the argument.
+template <class T>
+void validate_forward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                      const AttentionView<T>& result, const ScoreTerms<T>& terms);
+template <class T>
+void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
+                       const AttentionView<const T>& result, TensorView<const T> grad_output,
+                       const BackwardOptions<T>& options, const GradientsView<T>& gradients);
+
+/// The same of inputs in any storage.
 template <class T>
 void validate_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
                       const FeaturesView<T>& value, const AttentionView<T>& result, const ScoreTerms<T>& terms);

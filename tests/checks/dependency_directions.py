@@ -30,7 +30,6 @@ PUBLIC = {
     "attention": "attention",
     "bsr": "storage",
     "cobble": "everything",
-    "compressed_attention": "attention",
     "convert": "storage",
     "coo": "storage",
     "cost_model": "model",
