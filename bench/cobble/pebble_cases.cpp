@@ -16,7 +16,7 @@ constexpr std::int64_t kWordBytes = 4;
 std::optional<Plan> plan_if_feasible(const PebbleProblem& problem, Schedule schedule, std::int64_t fast_memory_words,
                                      bool parameter_gradients) {
   Problem one_head;
-  one_head.head_dim = problem.head_dim;
+  one_head.head_dim = problem.token_words();
   one_head.value_dim = problem.value_dim;
   PlanOptions options;
   options.schedule = schedule;

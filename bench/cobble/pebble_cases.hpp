@@ -25,11 +25,14 @@ struct PebbleProblem {
   Pattern pattern;
   std::int64_t head_dim = 64;
   std::int64_t value_dim = 64;
+  std::int64_t features = 0;  ///< that each token of Q and K stores, if they are compressed; 0: they are dense
   std::vector<Schedule> schedules;
   std::vector<PebblePass> passes;
   std::vector<std::int64_t> fast_memory_words;
 
-  AttentionSize size() const { return {pattern.rows(), pattern.columns(), pattern.pairs(), head_dim, value_dim}; }
+  /// Words of a token of Q and K. The model reads d as nnz / n: entries are spread evenly over a panel's chunks.
+  std::int64_t token_words() const { return features > 0 ? features : head_dim; }
+  AttentionSize size() const { return {pattern.rows(), pattern.columns(), pattern.pairs(), token_words(), value_dim}; }
 };
 
 struct PebbleCase {

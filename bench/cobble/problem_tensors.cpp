@@ -3,11 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "cobble/error.hpp"
 #include "cobble/files.hpp"
+#include "compressed_inputs.hpp"
 #include "progress.hpp"
 #include "random.hpp"
 
@@ -44,6 +47,7 @@ struct TensorFile {
   std::string source;  ///< for messages
   std::size_t axes = 0;
   OwnedTensor<T> tensor;
+  std::optional<Features<T>> compressed = {};  ///< then only the shape of the other
 };
 
 std::string join_sizes(const std::vector<std::int64_t>& sizes) {
@@ -76,6 +80,25 @@ TensorFile<T> read_tensor_file(const std::string& flag, const std::string& path,
   return file;
 }
 
+/// The same, or a matrix in a file that is no .npy.
+template <class T>
+TensorFile<T> read_features_file(const std::string& flag, const std::string& path) {
+  if (path.empty() || std::filesystem::path(path).extension() == ".npy") {
+    return read_tensor_file<T>(flag, path, false);
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    TensorFile<T> file{flag + " " + path, 2, {}};
+    const Progress progress("reading " + path);
+    Features<T> features = read_features<T>(path);
+    if (FeaturesView<T>(features).storage() == FeatureStorage::dense) return read_tensor_file<T>(flag, path, false);
+    file.tensor.shape = FeaturesView<T>(features).shape();
+    file.compressed = std::move(features);
+    return file;
+  } else {
+    throw Error(ErrorCode::unsupported, flag + " " + path + ": compressed features are f32 or f64");
+  }
+}
+
 template <class T>
 void require_tokens(const TensorFile<T>& file, std::int64_t tokens, const char* axis) {
   if (file.axes == 0 || file.tensor.shape.tokens == tokens) return;
@@ -104,6 +127,22 @@ OwnedTensor<T> take_or_fill(TensorFile<T> file, const TensorShape& shape, std::u
   return tensor;
 }
 
+/// Fills in a dense or a compressed input; `features` are kept of what is random.
+template <class T>
+void take_or_fill(TensorFile<T> file, const TensorShape& shape, const ProblemArguments& arguments,
+                  std::optional<std::int64_t> features, std::uint64_t stream, OwnedTensor<T>& dense,
+                  std::optional<Features<T>>& compressed) {
+  if (file.compressed) {
+    compressed = std::move(file.compressed);
+  } else if (file.axes != 0 || !features) {
+    dense = take_or_fill(std::move(file), shape, arguments.seed, stream);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    compressed = random_features<T>(shape, *features, arguments.feature_storage, arguments.seed, stream);
+  } else {
+    throw Error(ErrorCode::unsupported, "--features: compressed features are f32 or f64");
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -114,13 +153,13 @@ ProblemTensors<T> make_problem_tensors(const Pattern& pattern, const ProblemArgu
   SharedSize head_dim("head dimension", "--head-dim", arguments.head_dim);
   SharedSize value_dim("value dimension", "--value-dim", arguments.value_dim);
 
-  auto query = read_tensor_file<T>("--query", arguments.query_file, false);
+  auto query = read_features_file<T>("--query", arguments.query_file);
   require_tokens(query, pattern.rows(), "rows");
   settle(query, batch, heads, &head_dim);
-  auto key = read_tensor_file<T>("--key", arguments.key_file, false);
+  auto key = read_features_file<T>("--key", arguments.key_file);
   require_tokens(key, pattern.columns(), "columns");
   settle(key, batch, kv_heads, &head_dim);
-  auto value = read_tensor_file<T>("--value", arguments.value_file, false);
+  auto value = read_features_file<T>("--value", arguments.value_file);
   require_tokens(value, pattern.columns(), "columns");
   settle(value, batch, kv_heads, &value_dim);
   auto grad_output = read_tensor_file<T>("--grad-output", arguments.grad_output_file, false);
@@ -141,13 +180,12 @@ ProblemTensors<T> make_problem_tensors(const Pattern& pattern, const ProblemArgu
   tensors.matrices = std::max({query.axes, key.axes, value.axes, grad_output.axes, grad_lse.axes}) == 2;
 
   const TensorShape output_shape{problem.batch, problem.query_heads, pattern.rows(), problem.value_dim};
-  tensors.query = take_or_fill(std::move(query), {problem.batch, problem.query_heads, pattern.rows(), problem.head_dim},
-                               arguments.seed, 1);
-  tensors.key = take_or_fill(
-      std::move(key), {problem.batch, problem.key_value_heads, pattern.columns(), problem.head_dim}, arguments.seed, 2);
-  tensors.value =
-      take_or_fill(std::move(value), {problem.batch, problem.key_value_heads, pattern.columns(), problem.value_dim},
-                   arguments.seed, 3);
+  take_or_fill(std::move(query), {problem.batch, problem.query_heads, pattern.rows(), problem.head_dim}, arguments,
+               arguments.features, 1, tensors.query, tensors.compressed_query);
+  take_or_fill(std::move(key), {problem.batch, problem.key_value_heads, pattern.columns(), problem.head_dim}, arguments,
+               arguments.features, 2, tensors.key, tensors.compressed_key);
+  take_or_fill(std::move(value), {problem.batch, problem.key_value_heads, pattern.columns(), problem.value_dim},
+               arguments, {}, 3, tensors.value, tensors.compressed_value);
   tensors.grad_output = take_or_fill(std::move(grad_output), output_shape, arguments.seed, 4);
   if (grad_lse.axes != 0) tensors.grad_lse = std::move(grad_lse.tensor);
   return tensors;

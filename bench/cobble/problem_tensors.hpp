@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cobble/aligned_buffer.hpp"
+#include "cobble/compressed.hpp"
 #include "cobble/half.hpp"
 #include "cobble/pattern.hpp"
 #include "cobble/plan.hpp"
@@ -27,6 +28,8 @@ struct ProblemArguments {
   std::string grad_output_file;
   std::string grad_lse_file;
   std::uint64_t seed = 0;
+  std::optional<std::int64_t> features;  ///< kept for each token of Q and K, unless files give them
+  std::string feature_storage = "csr";   ///< or bsr
 };
 
 /// A dense tensor in C order; empty when there is none.
@@ -41,6 +44,15 @@ struct OwnedTensor {
   }
 };
 
+/// Q, K or V; one of the two. T is float or double where it is compressed.
+template <class T>
+struct ProblemInput {
+  const OwnedTensor<T>* dense = nullptr;
+  const Features<T>* compressed = nullptr;
+
+  FeaturesView<T> view() const { return compressed != nullptr ? FeaturesView<T>(*compressed) : dense->view(); }
+};
+
 /// The inputs of forward and backward.
 template <class T>
 struct ProblemTensors {
@@ -48,10 +60,18 @@ struct ProblemTensors {
   OwnedTensor<T> query;
   OwnedTensor<T> key;
   OwnedTensor<T> value;
+  std::optional<Features<T>> compressed_query;  ///< in the place of the dense ones
+  std::optional<Features<T>> compressed_key;
+  std::optional<Features<T>> compressed_value;
   OwnedTensor<T> grad_output;
   OwnedTensor<ComputeType<T>> grad_lse;  ///< empty unless its file is given
   /// Every file given has one matrix, tokens x features, and no axes for batch and heads.
   bool matrices = false;
+
+  bool compressed() const { return compressed_query || compressed_key || compressed_value; }
+  ProblemInput<T> query_input() const { return {&query, compressed_query ? &*compressed_query : nullptr}; }
+  ProblemInput<T> key_input() const { return {&key, compressed_key ? &*compressed_key : nullptr}; }
+  ProblemInput<T> value_input() const { return {&value, compressed_value ? &*compressed_value : nullptr}; }
 };
 
 /// Reads the files, settles the sizes that flags, files and pattern must agree on, and fills the rest with random

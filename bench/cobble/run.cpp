@@ -21,6 +21,7 @@
 #include "cobble/files.hpp"
 #include "cobble/plan.hpp"
 #include "commands.hpp"
+#include "compressed_inputs.hpp"
 #include "machine.hpp"
 #include "pattern_argument.hpp"
 #include "problem_tensors.hpp"
@@ -92,17 +93,23 @@ struct RunReport {
   std::int64_t threads = 0;
   std::string terms;
   std::optional<CheckResult> check;
+  /// What products take of a token of K and V: d and d_v, or its mean number of stored entries.
+  double key_features = 0;
+  double value_features = 0;
+  Json storage;  ///< of compressed inputs
 };
 
-/// Products count, softmax and recomputation do not.
-double forward_gflops(const Plan& plan, double milliseconds) {
-  const auto width = static_cast<double>(plan.problem().head_dim + plan.problem().value_dim);
-  return milliseconds > 0 ? 2 * static_cast<double>(plan.total_pairs()) * width / (milliseconds * 1e6) : 0;
+/// Products count, softmax and recomputation do not. Of compressed K and V only what is stored counts.
+double forward_gflops(const Plan& plan, const RunReport& report) {
+  const double width = report.key_features + report.value_features;
+  const double flop = 2 * static_cast<double>(plan.total_pairs()) * width;
+  return report.forward_ms > 0 ? flop / (report.forward_ms * 1e6) : 0;
 }
 
-double backward_gflops(const Plan& plan, double milliseconds) {
-  const auto width = static_cast<double>(3 * plan.problem().head_dim + 2 * plan.problem().value_dim);
-  return milliseconds > 0 ? 2 * static_cast<double>(plan.total_pairs()) * width / (milliseconds * 1e6) : 0;
+double backward_gflops(const Plan& plan, const RunReport& report) {
+  const double width = 3 * report.key_features + 2 * report.value_features;
+  const double flop = 2 * static_cast<double>(plan.total_pairs()) * width;
+  return report.backward_ms > 0 ? flop / (report.backward_ms * 1e6) : 0;
 }
 
 /// What a file can hold of values: themselves, or as NumPy has no bfloat16, the floats that those are.
@@ -118,7 +125,20 @@ decltype(NamedArray::values) saved_values(std::span<const T> values, std::list<s
 }
 
 template <class T>
-void save(const std::string& path, const Attention<T>& result, const Gradients<T>& gradients, bool matrices) {
+Json storage_json(const ProblemTensors<T>& tensors) {
+  Json storage = Json::object();
+  for (const auto& [name, input] : {std::pair("query", tensors.query_input()), std::pair("key", tensors.key_input()),
+                                    std::pair("value", tensors.value_input())}) {
+    if (input.compressed == nullptr) continue;
+    const FeaturesView<T> view(*input.compressed);
+    storage[name] = {{"storage", view.storage() == FeatureStorage::csr ? "csr" : "bsr"}, {"entries", view.nnz()}};
+  }
+  return storage;
+}
+
+template <class T>
+void save(const std::string& path, const Attention<T>& result, const Gradients<T>& gradients, bool matrices,
+          const std::vector<NamedArray>& compressed) {
   std::list<std::vector<float>> floats;
   const auto saved = [&floats](const auto& tensor) { return saved_values(tensor.values(), floats); };
   const auto named = [&](const char* name, const auto& tensor, bool per_token) {
@@ -128,9 +148,12 @@ void save(const std::string& path, const Attention<T>& result, const Gradients<T
     if (!per_token) array.shape.push_back(shape.features);
     return array;
   };
-  std::vector<NamedArray> arrays{named("output", result.output, false), named("lse", result.lse, true),
-                                 named("grad_query", gradients.query, false), named("grad_key", gradients.key, false),
-                                 named("grad_value", gradients.value, false)};
+  std::vector<NamedArray> arrays{named("output", result.output, false), named("lse", result.lse, true)};
+  for (const auto& [name, tensor] : {std::pair("grad_query", &gradients.query), std::pair("grad_key", &gradients.key),
+                                     std::pair("grad_value", &gradients.value)}) {
+    if (tensor->shape() != TensorShape{}) arrays.push_back(named(name, *tensor, false));
+  }
+  arrays.insert(arrays.end(), compressed.begin(), compressed.end());
   for (const auto& [name, tensor] :
        {std::pair("grad_bias", &gradients.bias), std::pair("grad_sinks", &gradients.sinks)}) {
     if (tensor->data() != nullptr) arrays.push_back({name, {std::ssize(tensor->values())}, saved(*tensor)});
@@ -150,6 +173,7 @@ Json run_json(const RunArguments& arguments, const LoadedPattern& loaded, const 
       {"head_dim", problem.head_dim}, {"value_dim", problem.value_dim}, {"dtype", arguments.dtype},
       {"threads", report.threads},    {"scale", problem.scale.value()}, {"seed", arguments.pattern.seed}};
   if (!report.terms.empty()) document["problem"]["terms"] = report.terms;
+  if (!report.storage.empty()) document["problem"]["compressed"] = report.storage;
   document["plan"] = {{"schedule", to_string(plan.schedule())},
                       {"regime", to_string(plan.regime())},
                       {"split_point", plan.split_point()},
@@ -161,8 +185,8 @@ Json run_json(const RunArguments& arguments, const LoadedPattern& loaded, const 
                       {"ms", report.plan_ms},
                       {"tiles", plan.tiles()},
                       {"bytes", plan.memory_bytes()}};
-  document["forward"] = {{"ms", report.forward_ms}, {"gflops", forward_gflops(plan, report.forward_ms)}};
-  document["backward"] = {{"ms", report.backward_ms}, {"gflops", backward_gflops(plan, report.backward_ms)}};
+  document["forward"] = {{"ms", report.forward_ms}, {"gflops", forward_gflops(plan, report)}};
+  document["backward"] = {{"ms", report.backward_ms}, {"gflops", backward_gflops(plan, report)}};
   document["peak_bytes"] = report.peak_bytes;
   document["isa"] = instruction_set();
   if (report.check) {
@@ -190,6 +214,10 @@ void print_report(const RunArguments& arguments, const LoadedPattern& loaded, co
   print_line("problem",
              fmt::format("batch {}, {}, d = {}, d_v = {}, {}, {} thread{}", problem.batch, heads, problem.head_dim,
                          problem.value_dim, arguments.dtype, report.threads, report.threads == 1 ? "" : "s"));
+  for (const auto& [name, storage] : report.storage.items()) {
+    print_line("", fmt::format("{} in {}, {} entries", name, storage.at("storage").template get<std::string>(),
+                               group_digits(storage.at("entries").template get<std::int64_t>())));
+  }
   if (!report.terms.empty()) print_line("terms", report.terms);
   print_line("plan", fmt::format("{}: M = {} words of fast memory, split point M* = {}", to_string(plan.schedule()),
                                  group_digits(plan.fast_memory_words()), format_quantity(plan.split_point())));
@@ -198,9 +226,9 @@ void print_report(const RunArguments& arguments, const LoadedPattern& loaded, co
                       plan.row_panel(), plan.column_panel(), plan.feature_chunk(),
                       format_bytes(static_cast<double>(report.workspace_bytes)), format_milliseconds(report.plan_ms)));
   print_line("forward", fmt::format("{:>9}  {:7.1f} GFLOP/s", format_milliseconds(report.forward_ms),
-                                    forward_gflops(plan, report.forward_ms)));
+                                    forward_gflops(plan, report)));
   print_line("backward", fmt::format("{:>9}  {:7.1f} GFLOP/s", format_milliseconds(report.backward_ms),
-                                     backward_gflops(plan, report.backward_ms)));
+                                     backward_gflops(plan, report)));
   print_line("memory", fmt::format("{} at the peak, {} of it tensors",
                                    format_bytes(static_cast<double>(report.peak_bytes)), format_bytes(tensor_bytes)));
   print_line("isa", instruction_set());
@@ -245,34 +273,52 @@ void run(const RunArguments& arguments) {
 
   Attention<T> result{Tensor<T>({problem.batch, problem.query_heads, loaded.pattern.rows(), problem.value_dim}),
                       Tensor<ComputeType<T>>({problem.batch, problem.query_heads, loaded.pattern.rows(), 1})};
-  Gradients<T> gradients{Tensor<T>(tensors.query.shape), Tensor<T>(tensors.key.shape), Tensor<T>(tensors.value.shape)};
+  const auto gradient_of = [](const OwnedTensor<T>& input, const std::optional<Features<T>>& compressed) {
+    return compressed ? Tensor<T>() : Tensor<T>(input.shape);
+  };
+  Gradients<T> gradients{gradient_of(tensors.query, tensors.compressed_query),
+                         gradient_of(tensors.key, tensors.compressed_key),
+                         gradient_of(tensors.value, tensors.compressed_value)};
   if (term_values.has_bias) gradients.bias = Tensor<T>(terms.bias.values.shape());
   if (!terms.sinks.empty()) gradients.sinks = Tensor<T>({1, problem.query_heads, 1, 1});
+  std::optional<CompressedRun<T>> compressed;
+  if (tensors.compressed()) compressed.emplace(tensors, gradients);
+  report.storage = storage_json(tensors);
+  report.key_features = entries_per_token(tensors.key_input());
+  report.value_features = entries_per_token(tensors.value_input());
   Workspace workspace;
   report.forward_ms = median_milliseconds("forward", arguments.repetitions, [&] {
+    if (compressed) return compressed->forward(plan, result.view(), workspace, terms);
     forward(plan, tensors.query.view(), tensors.key.view(), tensors.value.view(), result.view(), workspace, terms);
   });
   BackwardOptions<T> backward_options{tensors.grad_lse.view()};
   backward_options.terms = terms;
   report.backward_ms = median_milliseconds("backward", arguments.repetitions, [&] {
+    if (compressed) return compressed->backward(plan, result, workspace, backward_options);
     backward(plan, tensors.query.view(), tensors.key.view(), tensors.value.view(), result, tensors.grad_output.view(),
              gradients.view(), workspace, backward_options);
   });
   report.peak_bytes = peak_memory_bytes();  // of the work itself: before the check takes its own
 
-  if (arguments.check) {
+  if (arguments.check && compressed) {
+    report.check = compressed->check(plan, loaded.pattern, result, backward_options, arguments.pattern.seed);
+  } else if (arguments.check) {
     report.check =
         check_against_reference<T>({loaded.pattern, tensors.query.view(), tensors.key.view(), tensors.value.view(),
                                     tensors.grad_output.view(), tensors.grad_lse.view(), problem.scale, terms},
                                    result, std::as_const(gradients).view(), arguments.pattern.seed);
   }
-  if (!arguments.save_file.empty()) save(arguments.save_file, result, gradients, tensors.matrices);
+  if (!arguments.save_file.empty()) {
+    std::vector<NamedArray> arrays;
+    if (compressed) compressed->add_arrays(arrays);
+    save(arguments.save_file, result, gradients, tensors.matrices, arrays);
+  }
 
   if (arguments.json) {
     print_json(run_json(arguments, loaded, plan, report));
   } else {
-    const std::int64_t elements = 2 * (tensors.query.values.size() + tensors.key.values.size() +
-                                       tensors.value.values.size() + tensors.grad_output.values.size());
+    const std::int64_t elements = 2 * (tensors.query_input().view().nnz() + tensors.key_input().view().nnz() +
+                                       tensors.value_input().view().nnz() + tensors.grad_output.values.size());
     print_report(arguments, loaded, plan, report, static_cast<double>(elements) * sizeof(T));
   }
   if (report.check && !report.check->passed()) {
@@ -321,20 +367,29 @@ void add_run_command(CLI::App& program) {
 
   const std::string files =
       "Tensors (.npy: tokens x features, or batch x heads x tokens x features; random when not given)";
+  add_size("--features", problem.features,
+           "Features that each token of a random Q and K keeps, stored compressed (default: all, dense)");
+  command
+      .add_option("--feature-storage", problem.feature_storage,
+                  "csr, or bsr in blocks of 16 tokens x up to 16 features")
+      ->check(CLI::IsMember({"csr", "bsr"}))
+      ->capture_default_str()
+      ->group(sizes);
   const auto add_file = [&](const char* name, std::string& file, const char* description) {
     command.add_option(name, file, description)->type_name("FILE")->group(files);
   };
-  add_file("--query", problem.query_file, "Q");
-  add_file("--key", problem.key_file, "K");
-  add_file("--value", problem.value_file, "V");
+  add_file("--query", problem.query_file, "Q; also compressed, tokens x features: SciPy's .npz or .mtx");
+  add_file("--key", problem.key_file, "K, likewise");
+  add_file("--value", problem.value_file, "V, likewise");
   add_file("--grad-output", problem.grad_output_file, "Gradient of the output");
   add_file("--grad-lse", problem.grad_lse_file,
            "Gradient of the log-sum-exp, one number a token (none when not given)");
-  add_file("--save", arguments->save_file,
-           "Write output, lse, grad_query, grad_key and grad_value to this .npz, without axes for batch and heads when "
-           "no file given has them, bf16 as f32; with --bias and --sinks also grad_bias, in the order of compressed "
-           "rows, and "
-           "grad_sinks");
+  add_file(
+      "--save", arguments->save_file,
+      "Write output, lse, grad_query, grad_key and grad_value to this .npz, without axes for batch and heads when "
+      "no file given has them, bf16 as f32; with --bias and --sinks also grad_bias, in the order of compressed "
+      "rows, and grad_sinks; gradients of compressed inputs as SciPy's arrays, e.g. grad_key_data, grad_key_indices, "
+      "grad_key_indptr and grad_key_shape");
   add_term_arguments(command, arguments->terms);
 
   const std::string execution = "Execution";

@@ -4,6 +4,7 @@
 #include "cobble/attention.hpp"
 #include "cobble/bsr.hpp"
 #include "cobble/compressed.hpp"
+#include "cobble/compressed_attention.hpp"
 #include "cobble/convert.hpp"
 #include "cobble/coo.hpp"
 #include "cobble/cost_model.hpp"

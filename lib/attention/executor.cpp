@@ -51,13 +51,16 @@ Executor<Storage>::Executor(const PlanData& plan, const PassTensors<Storage>& te
   scratch_.slope = tensors.terms.slopes ? take(sizes.tile) : nullptr;
   output_ = {scratch_.output, {}};
   grad_query_ = {scratch_.grad_query, {}};
+  if (tensors.compressed_key.sparse_products) grad_query_.transposed = take(sizes.transposed_features);
+  if (tensors.compressed_value.sparse_products) output_.transposed = take(sizes.transposed_value_features);
 }
 
 template <class Storage>
 void Executor<Storage>::set_tile(const Block& block) {
   const Pattern& pattern = plan_.patterns.at(block.head.batch, block.head.query);
-  // Terms of scores look for keys where they stand.
-  const bool lists = plan_.lists || (plan_.gathers && terms_.change_scores());
+  // Terms of scores and compressed inputs look for keys where they stand.
+  const bool compressed = tensors_.compressed_key.input != nullptr || tensors_.compressed_value.input != nullptr;
+  const bool lists = plan_.lists || (plan_.gathers && (terms_.change_scores() || compressed));
   const TileForms form = lists ? TileForms::lists : plan_.gathers ? TileForms::gathered : TileForms::tiles;
   map_.assign(pattern, block.rows, block.columns, block.tokens, block.pairs, block.kind, form);
   terms_.set_tile(block.head, block.rows, block.columns);
@@ -96,14 +99,28 @@ void Executor<Storage>::load(const Block& block) {
   const Head& head = block.head;
   const Range rows = block.rows;
   const Range features = block.columns;
+  const CompressedOperand<T>& query = tensors_.compressed_query;
+  const CompressedOperand<T>& key = tensors_.compressed_key;
+  const CompressedOperand<T>& value = tensors_.compressed_value;
   switch (block.operand) {
     case Operand::query:
+      if (query.input != nullptr) {
+        return query_.assign(*query.input, head.batch, head.query, rows, features, tensors_.finite.query,
+                             scratch_.query, scratch_.query_transposed);
+      }
       return query_.assign(tensors_.query, head.batch, head.query, rows, features, tensors_.finite.query,
                            scratch_.query, scratch_.query_transposed);
     case Operand::key:
+      if (key.input != nullptr) {
+        return key_.assign(*key.input, head.batch, head.key_value, rows, features, tensors_.finite.key, scratch_.key);
+      }
       key_.assign(tensors_.key, head.batch, head.key_value, rows, features, tensors_.finite.key, scratch_.key);
       return key_.gather(map_.gathered_keys());
     case Operand::value:
+      if (value.input != nullptr) {
+        return value_.assign(*value.input, head.batch, head.key_value, rows, features, tensors_.finite.value,
+                             scratch_.value);
+      }
       value_.assign(tensors_.value, head.batch, head.key_value, rows, features, tensors_.finite.value, scratch_.value);
       return value_.gather(map_.gathered_keys());
     case Operand::output:  // forward's is summed up in scratch memory
@@ -127,7 +144,7 @@ void Executor<Storage>::load(const Block& block) {
       set_tile(block);
       return copy_pairs(block, scratch_.grad_score, tensors_.grad_score_store, false);
     case Operand::grad_score_weights:
-    case Operand::grad_value_weights: part_ = weight_slice(block); return;
+    case Operand::grad_value_weights: part_ = {weight_slice(block)}; return;
     case Operand::query_input:  // read in place
     case Operand::value_input:
     case Operand::score_weights:
@@ -144,18 +161,14 @@ template <class Storage>
 void Executor<Storage>::create(const Block& block) {
   const std::int64_t rows = block.rows.size();
   switch (block.operand) {
-    case Operand::output:
-      output_.features = block.columns;
-      std::fill_n(output_.values, rows * output_.stride(), T{0});
-      return;
-    case Operand::grad_query:
-      grad_query_.features = block.columns;
-      std::fill_n(grad_query_.values, rows * grad_query_.stride(), T{0});
-      return;
+    case Operand::output: return create_sums(output_, block);
+    case Operand::grad_query: return create_sums(grad_query_, block);
     case Operand::row_maximum:
     case Operand::row_sum: return init_statistics(block);
-    case Operand::grad_key: grad_key_ = key_sums(block); return set_zero(grad_key_, block.rows, block.columns);
-    case Operand::grad_value: grad_value_ = key_sums(block); return set_zero(grad_value_, block.rows, block.columns);
+    case Operand::grad_key: grad_key_ = key_sums(block); return create_key_sums(grad_key_, block.rows, block.columns);
+    case Operand::grad_value:
+      grad_value_ = key_sums(block);
+      return create_key_sums(grad_value_, block.rows, block.columns);
     case Operand::score:
     case Operand::grad_score: return set_tile(block);
     case Operand::delta:  // begins as grad_lse
@@ -194,10 +207,12 @@ auto Executor<Storage>::weight_slice(const Block& block) const -> HeadMatrix<T> 
 }
 
 template <class Storage>
-auto Executor<Storage>::key_sums(const Block& block) const -> HeadMatrix<T> {
+auto Executor<Storage>::key_sums(const Block& block) const -> KeySums {
   const bool keys = block.operand == Operand::grad_key;
+  const CompressedOperand<T>& operand = keys ? tensors_.compressed_key : tensors_.compressed_value;
+  if (!operand.grad_values.empty()) return compressed_key_sums(operand, block);
   if (block.slice == 0) {
-    return head_matrix(keys ? tensors_.grad_key : tensors_.grad_value, block.head.batch, block.head.key_value);
+    return {head_matrix(keys ? tensors_.grad_key : tensors_.grad_value, block.head.batch, block.head.key_value)};
   }
   const std::int64_t width = plan_.column_range(Product::backward_rows, 0).size();
   const std::int64_t panel = plan_.gathers ? 0 : block.rows.begin / width;
@@ -207,22 +222,23 @@ auto Executor<Storage>::key_sums(const Block& block) const -> HeadMatrix<T> {
   const std::int64_t slot = plan_.slices(block.head).slot(block.slice, panel) - 1;
   T* const values = (keys ? tensors_.key_slots : tensors_.value_slots) +
                     (group * plan_.most_slots() + slot) * slot_values(plan_, features);
-  return {values - panel * width * stride, stride, 1};  // so that rows count from the tensor's first
+  return {{values - panel * width * stride, stride, 1}};  // so that rows count from the tensor's first
 }
 
 template <class Storage>
-void Executor<Storage>::add_slice(Range rows, Range features) {
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    add_scaled<T>(features.size(), T{1}, part_.at(row, features.begin), part_.feature_distance,
-                  sums_.at(row, features.begin), sums_.feature_distance);
-  }
+void Executor<Storage>::create_sums(Sums& sums, const Block& block) {
+  sums.features = block.columns;
+  std::fill_n(sums.values, block.rows.size() * sums.stride(), T{0});
+  if (sums.transposed == nullptr) return;
+  sums.transposed_stride = round_up(block.rows.size(), kPaddedElements);
+  std::fill_n(sums.transposed, block.columns.size() * sums.transposed_stride, T{0});
 }
 
 template <class Storage>
 void Executor<Storage>::stream(const Block& block, std::int64_t, Stream direction) {
   const bool weights = block.operand == Operand::grad_score_weights || block.operand == Operand::grad_value_weights;
   const bool keys = block.operand == Operand::grad_key || block.operand == Operand::grad_value;
-  if (weights && direction != Stream::in) sums_ = weight_slice(block);
+  if (weights && direction != Stream::in) sums_ = {weight_slice(block)};
   if (keys && direction == Stream::in_out) sums_ = key_sums(block);
   if (keys && direction == Stream::in) {
     part_ = key_sums(block);
@@ -258,8 +274,8 @@ void Executor<Storage>::write_column(const T* from, const TensorView<T>& tensor,
 template <class Storage>
 void Executor<Storage>::store(const Block& block) {
   switch (block.operand) {
-    case Operand::output: return write(output_, tensors_.output, block);
-    case Operand::grad_query: return write(grad_query_, tensors_.grad_query, block);
+    case Operand::output: settle(output_, block.rows.size()); return write(output_, tensors_.output, block);
+    case Operand::grad_query: return write_grad_query(block);
     case Operand::lse: return write_column(scratch_.lse, tensors_.lse, block.head, block.rows);
     case Operand::delta: return write_column(scratch_.delta, tensors_.delta, block.head, block.rows);
     case Operand::score:

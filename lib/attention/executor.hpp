@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -23,6 +24,17 @@ struct FiniteInputs {
   bool key = false;
   bool value = false;
   bool grad_output = false;
+};
+
+/// Q, K or V in compressed storage.
+template <class T>
+struct CompressedOperand {
+  const FeaturesView<T>* input = nullptr;  ///< null: it is dense
+  bool sparse_products = false;            ///< products take its entries one by one instead of a panel in full
+  /// Where its gradient goes, batch entry by batch entry and head by head, in the order of the input's values; empty:
+  /// to the dense gradient.
+  std::span<const std::span<T>> grad_values = {};
+  std::int64_t slot_values = 0;  ///< of a slot for the gradient of a panel of keys
 };
 
 /// The slow memory of a pass: the caller's tensors and what the pass keeps for itself. What a pass does not use has no
@@ -55,6 +67,9 @@ struct PassTensors {
   TensorView<T> grad_value_weights = {};
   TensorView<T> score_weight_slices = {};  ///< the others: head by head, as further heads
   TensorView<T> value_weight_slices = {};
+  CompressedOperand<T> compressed_query = {};  ///< in the place of query, key and value and of their gradients
+  CompressedOperand<T> compressed_key = {};
+  CompressedOperand<T> compressed_value = {};
   FiniteInputs finite = {};
   /// Where `finite` is a hope: set as soon as a result says that it may be wrong.
   std::atomic<bool>* doubtful = nullptr;
@@ -69,12 +84,14 @@ struct PassTensors {
 template <class Storage>
 std::int64_t executor_scratch(const PlanData& plan, const PassTensors<Storage>& tensors) noexcept {
   const ScratchSizes sizes = scratch_sizes(plan);
-  return sizes.total() + (tensors.terms.slopes ? sizes.tile : 0);
+  return sizes.total() + (tensors.terms.slopes ? sizes.tile : 0) +
+         (tensors.compressed_key.sparse_products ? sizes.transposed_features : 0) +
+         (tensors.compressed_value.sparse_products ? sizes.transposed_value_features : 0);
 }
 
 /// The visitor that does the arithmetic; one per task. Sums into the gradients of keys go straight to the
 /// memory of the pass, everything else to aligned scratch memory first. executor.cpp moves blocks, executor_steps.cpp
-/// computes.
+/// computes, executor_compressed.cpp has what compressed inputs need.
 template <class Storage>
 class Executor final : public WalkVisitor {
  public:
@@ -117,11 +134,24 @@ class Executor final : public WalkVisitor {
   struct Sums {
     T* values;
     Range features;
+    /// A second part of the sums, features x rows, that is added at the end: products with the entries of compressed
+    /// inputs go there. Null: there is none.
+    T* transposed = nullptr;
+    std::int64_t transposed_stride = 0;
 
     std::int64_t stride() const noexcept { return round_up(features.size(), kPaddedElements); }
     T* at(std::int64_t row, std::int64_t feature) const noexcept {
       return values + row * stride() + (feature - features.begin);
     }
+  };
+
+  /// Sums of gradients of keys or values in the caller's memory or a slot: a matrix, or the entries that a compressed
+  /// input stores.
+  struct KeySums {
+    HeadMatrix<T> matrix = {};
+    const CompressedOperand<T>* operand = nullptr;  ///< null: dense
+    Head head = {};
+    T* entries = nullptr;  ///< of the whole matrix
   };
 
   void set_tile(const Block& block);
@@ -131,11 +161,17 @@ class Executor final : public WalkVisitor {
   /// The slice of a gradient of weights that a block names.
   HeadMatrix<T> weight_slice(const Block& block) const;
   /// Where the gradients of keys or values that a block names are summed up; rows count from the tensor's first.
-  HeadMatrix<T> key_sums(const Block& block) const;
+  KeySums key_sums(const Block& block) const;
+  KeySums compressed_key_sums(const CompressedOperand<T>& operand, const Block& block) const;
+  void create_key_sums(const KeySums& sums, Range rows, Range features);
   void add_slice(Range rows, Range features);
   void write(const Sums& sums, const TensorView<Storage>& tensor, const Block& block) const;
   /// Looks for NaN and infinity in a row of results.
   void doubt(const T* row, std::int64_t count) const;
+  void write_grad_query(const Block& block);
+  void create_sums(Sums& sums, const Block& block);
+  /// Adds the transposed part of sums.
+  void settle(Sums& sums, std::int64_t rows);
   /// One value a row.
   void write_column(const T* from, const TensorView<T>& tensor, const Head& head, Range rows) const;
 
@@ -157,8 +193,13 @@ class Executor final : public WalkVisitor {
   /// sums_i += alpha sum_j tile_ij columns_j
   void add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step, const Sums& sums);
   /// sums_j += alpha sum_i tile_ij rows_i, in the memory of the pass
-  void add_to_columns(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product,
-                      const HeadMatrix<T>& sums);
+  void add_to_columns(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product, const KeySums& sums);
+  /// What these three do with compressed operands: multiply_entries() and add_entries_to_rows() where the columns are,
+  /// add_to_entries() where the sums are.
+  bool multiplies_entries(const Panel<Storage>& columns, Range features) const noexcept;
+  void multiply_entries(T alpha, Panel<Storage>& rows, const SparseRows<T>& columns, Range features, T* tile);
+  void add_entries_to_rows(T alpha, const T* tile, const SparseRows<T>& columns, Range features, const Sums& sums);
+  void add_to_entries(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product, const KeySums& sums);
   /// Whether a product over this dense tile may touch pairs that do not count.
   bool may_multiply_densely(TileKind kind, Panel<Storage>& operand);
   /// The same of a list of pairs.
@@ -185,10 +226,20 @@ class Executor final : public WalkVisitor {
   TileTerms<T> terms_;
   bool uses_amx_ = std::is_same_v<Storage, bfloat16> && kernels::uses_amx();
   bool has_empty_rows_ = false;  ///< a row of lse is -infinity
-  HeadMatrix<T> grad_key_;
-  HeadMatrix<T> grad_value_;
-  HeadMatrix<T> sums_;  ///< the slice that is summed up
-  HeadMatrix<T> part_;  ///< the slice that is added to it
+  KeySums grad_key_;
+  KeySums grad_value_;
+  KeySums sums_;                 ///< the slice that is summed up
+  KeySums part_;                 ///< the slice that is added to it
+  SparseRows<T> entries_;        ///< of a gradient
+  std::vector<T> entry_values_;  ///< of entries that do not stand side by side
 };
+
+template <class Storage>
+template <class Visit>
+void Executor<Storage>::for_each_pair(const T* tile, Visit visit) const {
+  map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
+    if (tile[at] != T{0} || !terms_.removes(query, key)) visit(query, key, at);
+  });
+}
 
 }  // namespace cobble::detail

@@ -32,7 +32,7 @@ void Executor<Storage>::compute(const Step& step) {
     case Operation::grad_scores: return compute_grad_scores();
     case Operation::grad_query: return add_to_rows(scale_, scratch_.grad_score, key_, step, grad_query_);
     case Operation::finish_grad_query:
-      return write(grad_query_, tensors_.grad_query, {Operand::grad_query, step.head, step.rows, grad_query_.features});
+      return write_grad_query({Operand::grad_query, step.head, step.rows, grad_query_.features});
     case Operation::grad_key:
       return add_to_columns(scale_, scratch_.grad_score, query_, step, scratch_.product_key, grad_key_);
     case Operation::grad_value:
@@ -50,12 +50,13 @@ void Executor<Storage>::compute(const Step& step) {
     case Operation::fold_query: {
       const T* const origin = grad_query_.at(-step.rows.begin, 0);  // so that rows count from the tensor's first
       return add_fold<T>(head_matrix(tensors_.query_input, step.head.batch, step.head.query),
-                         {origin, grad_query_.stride(), 1}, sums_, step.rows, plan_.problem.head_dim, step.features);
+                         {origin, grad_query_.stride(), 1}, sums_.matrix, step.rows, plan_.problem.head_dim,
+                         step.features);
     }
     case Operation::fold_value: {
       const HeadMatrix<T> sums = head_matrix(tensors_.grad_value, step.head.batch, step.head.key_value);
       return add_fold<T>(head_matrix(tensors_.value_input, step.head.batch, step.head.key_value),
-                         {sums.data, sums.row_distance, sums.feature_distance}, sums_, step.keys,
+                         {sums.data, sums.row_distance, sums.feature_distance}, sums_.matrix, step.keys,
                          plan_.problem.head_dim, step.features);
     }
     case Operation::add_score_weight_slice:
@@ -108,6 +109,7 @@ void Executor<Storage>::multiply_pairs(T alpha, Panel<Storage>& rows, Panel<Stor
                                        T* tile) {
   if (multiply_pairs_by_amx(alpha, rows, columns, features, tile)) return;
   const bool add = features.begin > 0;
+  if (multiplies_entries(columns, features)) return multiply_entries(alpha, rows, columns.entries(), features, tile);
   const kernels::FeatureRows<const T> keys = columns.rows(features);
   if (!map_.is_dense()) {
     kernels_.pair_products(map_.pairs(), features.size(), alpha, rows.rows(features), keys, tile, add);
@@ -147,6 +149,10 @@ void Executor<Storage>::update_softmax() {
     if (scratch_.rescale[i] == T{1}) continue;
     kernels_.scale(output_.features.size(), scratch_.rescale[i], output_.at(i, output_.features.begin));
   }
+  if (output_.transposed == nullptr) return;
+  for (std::int64_t f = 0; f < output_.features.size(); ++f) {
+    kernels_.multiply_by(map_.rows(), scratch_.rescale, output_.transposed + f * output_.transposed_stride);
+  }
 }
 
 template <class Storage>
@@ -171,17 +177,12 @@ bool Executor<Storage>::all_pairs_count(Panel<Storage>& operand) {
 }
 
 template <class Storage>
-template <class Visit>
-void Executor<Storage>::for_each_pair(const T* tile, Visit visit) const {
-  map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
-    if (tile[at] != T{0} || !terms_.removes(query, key)) visit(query, key, at);
-  });
-}
-
-template <class Storage>
 void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step,
                                     const Sums& sums) {
   const Range features = step.features;
+  if (multiplies_entries(columns, features)) {
+    return add_entries_to_rows(alpha, tile, columns.entries(), features, sums);
+  }
   T* const first = sums.at(0, features.begin);
   if (!map_.is_dense() && all_pairs_count(columns)) {
     kernels_.pairs_to_rows(map_.pairs(), features.size(), alpha, tile, columns.rows(features), {first, sums.stride()});
@@ -212,7 +213,9 @@ void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& colu
 
 template <class Storage>
 void Executor<Storage>::add_to_columns(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product,
-                                       const HeadMatrix<T>& sums) {
+                                       const KeySums& key_sums) {
+  if (key_sums.operand != nullptr) return add_to_entries(alpha, tile, rows, step, product, key_sums);
+  const HeadMatrix<T>& sums = key_sums.matrix;
   const Range features = step.features;
   const std::int64_t distance = sums.feature_distance;
   T* const first = sums.at(step.keys.begin, features.begin);
@@ -264,6 +267,7 @@ void Executor<Storage>::finish_rows(std::int64_t rows) {
 template <class Storage>
 void Executor<Storage>::finish_output(const Step& step) {
   finish_rows(step.rows.size());
+  settle(output_, step.rows.size());
   for (std::int64_t i = 0; i < step.rows.size(); ++i) {
     T* const output = output_.at(i, output_.features.begin);
     if (scratch_.row_sum[i] == T{0}) {

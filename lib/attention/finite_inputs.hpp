@@ -6,6 +6,7 @@
 
 #include "attention/conversions.hpp"
 #include "attention/parallel_for.hpp"
+#include "cobble/compressed.hpp"
 #include "cobble/tensor.hpp"
 #include "kernels/tile_kernels.hpp"
 
@@ -41,6 +42,27 @@ bool is_finite(const TensorView<const T>& tensor) {
     }
   });
   return finite;
+}
+
+/// The same of any storage; padding of ragged blocks counts.
+template <class T>
+bool is_finite(const FeaturesView<T>& input) {
+  const auto all_finite = [](const auto& matrices) {
+    std::atomic<bool> finite = true;
+    parallel_for(static_cast<std::int64_t>(matrices.size()), [&](std::int64_t task) {
+      const std::span<const T> values = matrices[static_cast<std::size_t>(task)].values;
+      if (!kernels::tile_kernels<T>().all_finite(static_cast<std::int64_t>(values.size()), values.data())) {
+        finite.store(false, std::memory_order_relaxed);
+      }
+    });
+    return finite.load();
+  };
+  switch (input.storage()) {
+    case FeatureStorage::dense: return is_finite(input.dense());
+    case FeatureStorage::csr: return all_finite(input.csr().matrices());
+    case FeatureStorage::bsr: return all_finite(input.bsr().matrices());
+  }
+  return false;
 }
 
 }  // namespace cobble::detail

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "attention/conversions.hpp"
+#include "attention/sparse_rows.hpp"
 #include "cobble/tensor.hpp"
 #include "core/checked.hpp"
 #include "kernels/amx.hpp"
@@ -25,30 +26,32 @@ class Panel {
   /// as many rows, padded. `is_finite`: the whole tensor is known to be.
   void assign(const TensorView<const Storage>& tensor, std::int64_t batch, std::int64_t head, Range rows,
               Range features, bool is_finite, T* scratch, T* transposed = nullptr) {
+    compressed_ = false;
     feature_distance_ = tensor.strides().features;
     source_ = tensor.row(batch, head, rows.begin) + features.begin * feature_distance_;
     row_distance_ = tensor.strides().tokens;
-    rows_ = rows.size();
-    gathered_ = {};
-    features_ = features;
-    scratch_ = scratch;
-    transposed_ = transposed;
-    packed_ = false;
-    is_transposed_ = false;
-    is_paired_ = false;
-    finite_ = is_finite ? Finite::yes : Finite::unknown;
+    begin(rows, features, is_finite, scratch, transposed);
+  }
+  /// The same of a compressed tensor; written out in full when a kernel asks for more than entries().
+  void assign(const FeaturesView<T>& tensor, std::int64_t batch, std::int64_t head, Range rows, Range features,
+              bool is_finite, T* scratch, T* transposed = nullptr) {
+    compressed_ = true;
+    entries_.assign(tensor, batch, head, rows, features);
+    begin(rows, features, is_finite, scratch, transposed);
   }
 
-  /// The panel is those of its rows that are listed, side by side; none listed: all.
+  /// The panel is those of its rows that are listed, side by side; none listed: all. Not of a compressed tensor.
   void gather(std::span<const std::int32_t> rows) noexcept {
     gathered_ = rows;
     if (!rows.empty()) rows_ = static_cast<std::int64_t>(rows.size());
   }
 
+  /// Of a compressed tensor.
+  const SparseRows<T>& entries() const noexcept { return entries_; }
   /// All rows, the features of each side by side.
   kernels::FeatureRows<const T> rows(Range features) noexcept {
     if constexpr (!kIsHalf<Storage>) {
-      if (feature_distance_ == 1 && gathered_.empty()) {
+      if (!compressed_ && feature_distance_ == 1 && gathered_.empty()) {
         return {source_ + (features.begin - features_.begin), row_distance_};
       }
     }
@@ -57,7 +60,7 @@ class Panel {
   /// All rows in whole vectors: padded with zeros to kPaddedElements.
   kernels::FeatureRows<const T> padded(Range features) noexcept {
     // Rows far apart share few cache sets; a dense copy is read many times.
-    const bool in_place = !kIsHalf<Storage> && gathered_.empty() && feature_distance_ == 1 &&
+    const bool in_place = !kIsHalf<Storage> && !compressed_ && gathered_.empty() && feature_distance_ == 1 &&
                           features.size() % kPaddedElements == 0 && row_distance_ > 0 &&
                           row_distance_ <= 2 * features_.size();
     return in_place ? rows(features) : packed(features);
@@ -65,6 +68,11 @@ class Panel {
   /// Features x rows, each feature's rows padded with zeros to kPaddedElements.
   kernels::FeatureRows<const T> transposed(Range features) noexcept {
     const std::int64_t stride = round_up(rows_, kPaddedElements);
+    if (!is_transposed_ && compressed_) {
+      std::fill_n(transposed_, features_.size() * stride, T{0});
+      write_entries(transposed_, 1, stride);
+      is_transposed_ = true;
+    }
     if (!is_transposed_) {
       const auto transpose = [&](const T* from, std::int64_t row_distance, std::int64_t feature_distance) {
         kernels::tile_kernels<T>().transpose(rows_, features_.size(), T{1}, from, row_distance, feature_distance,
@@ -93,10 +101,11 @@ class Panel {
   }
   /// All rows as they are stored; null when features do not lie side by side, or rows are gathered.
   kernels::FeatureRows<const Storage> stored() const noexcept {
-    return {feature_distance_ == 1 && gathered_.empty() ? source_ : nullptr, row_distance_};
+    return {!compressed_ && feature_distance_ == 1 && gathered_.empty() ? source_ : nullptr, row_distance_};
   }
   Range features() const noexcept { return features_; }
   bool all_finite() noexcept {
+    if (finite_ == Finite::unknown && compressed_) finite_ = entries_.all_finite() ? Finite::yes : Finite::no;
     if (finite_ == Finite::unknown) {
       const kernels::FeatureRows<const T> all = rows(features_);
       bool finite = true;
@@ -111,21 +120,45 @@ class Panel {
  private:
   enum class Finite : std::uint8_t { unknown, yes, no };
 
+  void begin(Range rows, Range features, bool is_finite, T* scratch, T* transposed) noexcept {
+    rows_ = rows.size();
+    features_ = features;
+    scratch_ = scratch;
+    transposed_ = transposed;
+    gathered_ = {};
+    packed_ = false;
+    is_transposed_ = false;
+    is_paired_ = false;
+    finite_ = is_finite ? Finite::yes : Finite::unknown;
+  }
+  void write_entries(T* to, std::int64_t row_distance, std::int64_t feature_distance) const noexcept {
+    for (std::int64_t i = 0; i < rows_; ++i) {
+      entries_.for_each(i, [&](std::int64_t entry, std::int64_t feature) {
+        to[i * row_distance + feature * feature_distance] = entries_.values()[entry];
+      });
+    }
+  }
   std::int64_t stride() const noexcept { return round_up(features_.size(), kPaddedElements); }
   kernels::FeatureRows<const T> packed(Range features) noexcept {
     if (!packed_) pack();
     return {scratch_ + (features.begin - features_.begin), stride()};
   }
   void pack() noexcept {
+    packed_ = true;
+    if (compressed_) {
+      std::fill_n(scratch_, rows_ * stride(), T{0});
+      return write_entries(scratch_, stride(), 1);
+    }
     for (std::int64_t i = 0; i < rows_; ++i) {
       const std::int64_t row = gathered_.empty() ? i : gathered_[static_cast<std::size_t>(i)];
       T* const to = scratch_ + i * stride();
       convert(features_.size(), source_ + row * row_distance_, feature_distance_, to, 1);
       std::fill(to + features_.size(), to + stride(), T{0});
     }
-    packed_ = true;
   }
 
+  bool compressed_ = false;
+  SparseRows<T> entries_;
   const Storage* source_ = nullptr;
   std::int64_t row_distance_ = 0;
   std::int64_t feature_distance_ = 1;

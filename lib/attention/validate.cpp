@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/checked.hpp"
 #include "pattern/score_term_checks.hpp"
@@ -49,12 +50,15 @@ std::pair<std::int64_t, std::int64_t> reach(const TensorView<T>& tensor, const c
   return {low, high};
 }
 
+[[noreturn]] void throw_shape_mismatch(const TensorShape& found, const TensorShape& expected, const char* name,
+                                       const char* axes_names) {
+  throw Error(ErrorCode::shape_mismatch, std::string(name) + " is " + to_text(found) + ", expected " +
+                                             to_text(expected) + " (" + axes_names + ")");
+}
+
 template <class T>
 void require_shape(const TensorView<T>& tensor, const TensorShape& expected, const char* name, const char* axes_names) {
-  if (tensor.shape() != expected) {
-    throw Error(ErrorCode::shape_mismatch, std::string(name) + " is " + to_text(tensor.shape()) + ", expected " +
-                                               to_text(expected) + " (" + axes_names + ")");
-  }
+  if (tensor.shape() != expected) throw_shape_mismatch(tensor.shape(), expected, name, axes_names);
   if (expected.size() == 0) return;
   if (tensor.data() == nullptr) {
     throw Error(ErrorCode::invalid_argument, std::string(name) + " has no data");
@@ -108,10 +112,10 @@ void require_apart(const Memory& a, const Memory& b) {
   }
 }
 
-void require_outputs_apart(std::initializer_list<Memory> outputs, std::initializer_list<Memory> inputs) {
-  for (const Memory* output = outputs.begin(); output != outputs.end(); ++output) {
-    for (const Memory& input : inputs) require_apart(*output, input);
-    for (const Memory* other = output + 1; other != outputs.end(); ++other) require_apart(*output, *other);
+void require_outputs_apart(const std::vector<Memory>& outputs, const std::vector<Memory>& inputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    for (const Memory& input : inputs) require_apart(outputs[i], input);
+    for (std::size_t j = i + 1; j < outputs.size(); ++j) require_apart(outputs[i], outputs[j]);
   }
 }
 
@@ -149,8 +153,9 @@ void require_terms(const Plan& plan, const ScoreTerms<T>& terms) {
     static_cast<void>(reach(terms.bias.values, "bias.values"));
 }
 
-template <class T>
-void require_term_gradients(const Plan& plan, const ScoreTerms<T>& terms, const GradientsView<T>& gradients) {
+/// `gradients` has members bias and sinks.
+template <class T, class Gradients>
+void require_term_gradients(const Plan& plan, const ScoreTerms<T>& terms, const Gradients& gradients) {
   if (gradients.bias.data() != nullptr) {
     if (!has_bias(terms)) {
       throw Error(ErrorCode::invalid_argument, "gradients.bias is given, but terms has no bias");
@@ -182,6 +187,69 @@ Memory memory_if_given(const TensorView<T>& tensor, const char* name) {
 template <class T>
 Memory memory_of(std::span<T> values, const char* name) {
   return memory_of(TensorView<T>(values, 1, static_cast<std::int64_t>(values.size())), name);
+}
+
+template <class T>
+void require_shape(const FeaturesView<T>& input, const TensorShape& expected, const char* name,
+                   const char* axes_names) {
+  if (input.storage() == FeatureStorage::dense) return require_shape(input.dense(), expected, name, axes_names);
+  if (input.shape() != expected) throw_shape_mismatch(input.shape(), expected, name, axes_names);
+}
+
+template <class T>
+void require_inputs(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                    const FeaturesView<T>& value) {
+  require_shape(query, query_shape(plan), "query", kQueryAxes);
+  require_shape(key, key_shape(plan), "key", kKeyAxes);
+  require_shape(value, value_shape(plan), "value", kValueAxes);
+}
+
+/// Calls visit(values of one matrix) for a compressed input, batch entry by batch entry and head by head.
+template <class T, class Visit>
+void for_each_matrix(const FeaturesView<T>& input, Visit visit) {
+  if (input.storage() == FeatureStorage::csr) {
+    for (const CsrView<T>& matrix : input.csr().matrices()) visit(matrix.values);
+  } else if (input.storage() == FeatureStorage::bsr) {
+    for (const BsrView<T>& matrix : input.bsr().matrices()) visit(matrix.values);
+  }
+}
+
+template <class T>
+void add_memory(const FeaturesView<T>& input, const char* name, std::vector<Memory>& to) {
+  if (input.storage() == FeatureStorage::dense) return to.push_back(memory_of(input.dense(), name));
+  for_each_matrix(input, [&](std::span<const T> values) { to.push_back(memory_of(values, name)); });
+}
+
+template <class T>
+void add_memory(const FeatureGradientView<T>& gradient, const char* name, std::vector<Memory>& to) {
+  if (const auto* tensor = std::get_if<TensorView<T>>(&gradient)) return to.push_back(memory_of(*tensor, name));
+  for (const std::span<T>& values : std::get<1>(gradient)) to.push_back(memory_of(values, name));
+}
+
+/// One value for each of the input's, or a dense tensor.
+template <class T>
+void require_gradient(const FeatureGradientView<T>& gradient, const FeaturesView<T>& input, const TensorShape& shape,
+                      const char* name, const char* axes_names) {
+  if (const auto* tensor = std::get_if<TensorView<T>>(&gradient)) {
+    require_shape(*tensor, shape, name, axes_names);
+    return require_distinct_elements(*tensor, name);
+  }
+  const auto& spans = std::get<1>(gradient);
+  if (input.storage() == FeatureStorage::dense) {
+    throw Error(ErrorCode::invalid_argument, std::string(name) + " has values of a compressed input, which is dense");
+  }
+  if (static_cast<std::int64_t>(spans.size()) != shape.batch * shape.heads) {
+    throw Error(ErrorCode::shape_mismatch, std::string(name) + " has values of " + std::to_string(spans.size()) +
+                                               " matrices, expected " + std::to_string(shape.batch * shape.heads));
+  }
+  std::size_t index = 0;
+  for_each_matrix(input, [&](std::span<const T> values) {
+    const std::size_t found = spans[index++].size();
+    if (found == values.size()) return;
+    throw Error(ErrorCode::shape_mismatch, std::string(name) + " has " + std::to_string(found) + " values of matrix " +
+                                               std::to_string(index - 1) + ", expected " +
+                                               std::to_string(values.size()));
+  });
 }
 
 }  // namespace
@@ -251,6 +319,57 @@ void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<c
        memory_of(options.terms.sinks, "sinks")});
 }
 
+template <class T>
+void validate_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                      const FeaturesView<T>& value, const AttentionView<T>& result, const ScoreTerms<T>& terms) {
+  require_inputs(plan, query, key, value);
+  require_terms(plan, terms);
+  require_shape(result.output, output_shape(plan), "result.output", kOutputAxes);
+  require_shape(result.lse, lse_shape(plan), "result.lse", kLseAxes);
+  require_distinct_elements(result.output, "result.output");
+  require_distinct_elements(result.lse, "result.lse");
+  std::vector<Memory> inputs = {memory_if_given(terms.bias.values, "bias.values"),
+                                memory_of(terms.alibi_slopes, "alibi_slopes"), memory_of(terms.sinks, "sinks")};
+  add_memory(query, "query", inputs);
+  add_memory(key, "key", inputs);
+  add_memory(value, "value", inputs);
+  require_outputs_apart({memory_of(result.output, "result.output"), memory_of(result.lse, "result.lse")}, inputs);
+}
+
+template <class T>
+void validate_backward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                       const FeaturesView<T>& value, const AttentionView<const T>& result,
+                       TensorView<const T> grad_output, const BackwardOptions<T>& options,
+                       const FeatureGradientsView<T>& gradients) {
+  require_purpose(plan, false);
+  require_inputs(plan, query, key, value);
+  require_shape(result.output, output_shape(plan), "result.output", kOutputAxes);
+  require_shape(result.lse, lse_shape(plan), "result.lse", kLseAxes);
+  require_shape(grad_output, output_shape(plan), "grad_output", kOutputAxes);
+  if (options.grad_lse.data() != nullptr) require_shape(options.grad_lse, lse_shape(plan), "grad_lse", kLseAxes);
+  require_gradient(gradients.query, query, query_shape(plan), "gradients.query", kQueryAxes);
+  require_gradient(gradients.key, key, key_shape(plan), "gradients.key", kKeyAxes);
+  require_gradient(gradients.value, value, value_shape(plan), "gradients.value", kValueAxes);
+  require_terms(plan, options.terms);
+  require_term_gradients(plan, options.terms, gradients);
+  std::vector<Memory> outputs = {memory_if_given(gradients.bias, "gradients.bias"),
+                                 memory_of(gradients.sinks, "gradients.sinks")};
+  add_memory(gradients.query, "gradients.query", outputs);
+  add_memory(gradients.key, "gradients.key", outputs);
+  add_memory(gradients.value, "gradients.value", outputs);
+  std::vector<Memory> inputs = {memory_of(result.output, "result.output"),
+                                memory_of(result.lse, "result.lse"),
+                                memory_of(grad_output, "grad_output"),
+                                memory_if_given(options.grad_lse, "grad_lse"),
+                                memory_if_given(options.terms.bias.values, "bias.values"),
+                                memory_of(options.terms.alibi_slopes, "alibi_slopes"),
+                                memory_of(options.terms.sinks, "sinks")};
+  add_memory(query, "query", inputs);
+  add_memory(key, "key", inputs);
+  add_memory(value, "value", inputs);
+  require_outputs_apart(outputs, inputs);
+}
+
 TensorShape score_weights_shape(const Plan& plan) {
   const Problem& problem = plan.problem();
   return {problem.batch, problem.query_heads, problem.head_dim, problem.head_dim};
@@ -295,5 +414,15 @@ template void validate_backward(const Plan&, TensorView<const float16>, TensorVi
                                 TensorView<const float16>, const AttentionView<const float16>&,
                                 TensorView<const float16>, const BackwardOptions<float16>&,
                                 const GradientsView<float16>&);
+
+#define COBBLE_INSTANTIATE(T)                                                                                          \
+  template void validate_forward(const Plan&, const FeaturesView<T>&, const FeaturesView<T>&, const FeaturesView<T>&,  \
+                                 const AttentionView<T>&, const ScoreTerms<T>&);                                       \
+  template void validate_backward(const Plan&, const FeaturesView<T>&, const FeaturesView<T>&, const FeaturesView<T>&, \
+                                  const AttentionView<const T>&, TensorView<const T>, const BackwardOptions<T>&,       \
+                                  const FeatureGradientsView<T>&);
+COBBLE_INSTANTIATE(float)
+COBBLE_INSTANTIATE(double)
+#undef COBBLE_INSTANTIATE
 
 }  // namespace cobble::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cobble/attention.hpp"
+#include "cobble/compressed_attention.hpp"
 #include "cobble/parameter_gradients.hpp"
 
 // What must hold before anything is computed.
@@ -15,6 +16,16 @@ template <class T>
 void validate_backward(const Plan& plan, TensorView<const T> query, TensorView<const T> key, TensorView<const T> value,
                        const AttentionView<const T>& result, TensorView<const T> grad_output,
                        const BackwardOptions<T>& options, const GradientsView<T>& gradients);
+
+/// The same of inputs in any storage.
+template <class T>
+void validate_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                      const FeaturesView<T>& value, const AttentionView<T>& result, const ScoreTerms<T>& terms);
+template <class T>
+void validate_backward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                       const FeaturesView<T>& value, const AttentionView<const T>& result,
+                       TensorView<const T> grad_output, const BackwardOptions<T>& options,
+                       const FeatureGradientsView<T>& gradients);
 
 /// `grad_output` may be null: forward.
 template <class T>

@@ -176,6 +176,28 @@ class PebbleTest(CommandTest):
             self.assertGreater(case["theorem_bound"], cases[schedule, "backward", words]["theorem_bound"])
             self.assertGreater(case["counted"], cases[schedule, "forward", words]["counted"])
 
+    def test_compressed_queries_and_keys(self):
+        sizes = ["--head-dim", 64, "--value-dim", 8]
+        for expression in ("full(256)", "random(512,32)"):
+            document = self.json_of("pebble", expression, *sizes, "--features", 8, "--fast-memory", "2^8..2^14")
+            self.assertEqual(document["problem"]["features"], 8)
+            tokens, pairs = document["pattern"]["rows"], document["pattern"]["pairs"]
+            for pebble_pass in ("forward", "backward"):
+                picks = [case for case in document["cases"]
+                         if case["pass"] == pebble_pass and case["regime_pick"] and case["feasible"]]
+                self.assertGreater(len(picks), 3)
+                for case in picks:
+                    self.assertAlmostEqual(case["split_point"], (tokens * 8) ** 2 / pairs)  # Z_input^2 / Z_QK
+                    self.assertGreaterEqual(case["ratio"], 1)
+                bound = [case["ratio"] for case in picks if case["binding"] == "theorem"]
+                if bound:
+                    self.assertLessEqual(max(bound) / min(bound), 6)
+            dense = self.json_of("pebble", expression, *sizes, "--fast-memory", "2^10")
+            self.assertGreater(min(case["counted"] for case in dense["cases"] if case["feasible"]),
+                               max(case["counted"] for case in document["cases"]
+                                   if case["fast_memory"] == 2**10 and case["regime_pick"]
+                                   and case["pass"] == "forward"))
+
     def test_value_dim(self):
         case = self.cases_of("full(20)", "--head-dim", 8, "--value-dim", 4, "--fast-memory", 2**14)[
             "recompute", "forward", 2**14]

@@ -20,7 +20,7 @@ BELOW = {
     "kernels": {"core"},
     "plan": {"kernels", "reorder", "model", "pattern", "storage", "core"},
     "pebble": {"plan", "model", "pattern", "core"},
-    "attention": {"plan", "kernels", "model", "reorder", "pattern", "core"},
+    "attention": {"plan", "kernels", "model", "reorder", "pattern", "storage", "core"},
     "interop": {"storage", "pattern", "core"},
 }
 

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "cobble/compressed_attention.hpp"
+#include "cobble/files.hpp"
+#include "problem_tensors.hpp"
+
+// What `cobble run` does where Q, K or V is compressed. T is float or double.
+
+namespace cobble::program {
+
+/// Random features of which each token keeps `kept`, those with the largest values; of BSR in whole blocks of 16 tokens
+/// x as many features as divide `kept`, at most 16. Made a piece at a time, never in full.
+template <class T>
+Features<T> random_features(const TensorShape& shape, std::int64_t kept, const std::string& storage, std::uint64_t seed,
+                            std::uint64_t stream);
+
+/// Stored entries per token.
+template <class T>
+double entries_per_token(const ProblemInput<T>& input);
+
+/// What forward and backward take and give, each in its storage.
+template <class T>
+class CompressedRun {
+ public:
+  /// Keeps a reference to the tensors. Gradients of dense inputs go to `gradients`.
+  CompressedRun(const ProblemTensors<T>& tensors, Gradients<T>& gradients);
+
+  void forward(const Plan& plan, AttentionView<T> result, Workspace& workspace, const ScoreTerms<T>& terms) const;
+  void backward(const Plan& plan, const Attention<T>& result, Workspace& workspace,
+                const BackwardOptions<T>& options) const;
+  /// The reference takes inputs and gradients in full; what compressed gradients do not store comes from a backward
+  /// that gives them dense.
+  CheckResult check(const Plan& plan, const Pattern& pattern, const Attention<T>& result,
+                    const BackwardOptions<T>& options, std::uint64_t seed) const;
+  /// NAME_data, NAME_indices, NAME_indptr and NAME_shape, as SciPy's CSR or BSR has them, of the gradients that are
+  /// compressed; matrices of several batch entries and heads stand one below another. BSR whose blocks do not divide
+  /// the tokens and features goes as CSR.
+  void add_arrays(std::vector<NamedArray>& arrays);
+
+ private:
+  const ProblemTensors<T>& tensors_;
+  Gradients<T>& gradients_;
+  std::optional<Features<T>> query_;
+  std::optional<Features<T>> key_;
+  std::optional<Features<T>> value_;
+  FeatureGradientsView<T> view_;
+  std::vector<std::vector<std::int64_t>> saved_integers_;
+  std::vector<std::vector<T>> saved_values_;
+};
+
+}  // namespace cobble::program

@@ -1,0 +1,327 @@
+#include <doctest/doctest.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cobble/compressed_attention.hpp"
+#include "plan/plan_data.hpp"
+#include "support/attention_inputs.hpp"
+#include "support/error_of.hpp"
+
+// forward and backward with Q, K and V in all storages, against the reference on the same tensors in full.
+
+using namespace cobble;
+using namespace cobble::test;
+
+namespace {
+
+/// Few entries are multiplied one by one, many in full panels.
+enum class Density { few, many };
+
+template <class T>
+Features<T> compressed(const TensorView<const T>& tensor, FeatureStorage storage, Density density) {
+  const bool few = density == Density::few;
+  switch (storage) {
+    case FeatureStorage::csr: return compress_threshold<T>(tensor, few ? T(1.3) : T(0.5));
+    case FeatureStorage::bsr: return compress_top_k_blocks<T>(tensor, few ? 1 : 3, 3, few ? 2 : 5);
+    case FeatureStorage::dense: break;
+  }
+  return converted<T>(tensor);
+}
+
+template <class T>
+Tensor<T> in_full(const Features<T>& features) {
+  if (const auto* dense = std::get_if<Tensor<T>>(&features)) return converted<T>(dense->view());
+  if (const auto* csr = std::get_if<CsrTensor<T>>(&features)) return to_dense(*csr);
+  return to_dense(std::get<BsrTensor<T>>(features));
+}
+
+/// 1 where a compressed tensor stores something.
+template <class Compressed>
+auto stored_places(Compressed tensor) {
+  for (std::int64_t b = 0; b < tensor.shape().batch; ++b) {
+    for (std::int64_t h = 0; h < tensor.shape().heads; ++h) {
+      for (auto& value : tensor.values(b, h)) value = 1;
+    }
+  }
+  return to_dense(tensor);
+}
+
+template <class T>
+Tensor<T> stored_places(const Features<T>& features) {
+  if (const auto* csr = std::get_if<CsrTensor<T>>(&features)) return stored_places(*csr);
+  return stored_places(std::get<BsrTensor<T>>(features));
+}
+
+template <class T>
+struct CompressedInputs {
+  Features<T> query;
+  Features<T> key;
+  Features<T> value;
+  LaidOut<T> grad_output;
+  LaidOut<T> grad_lse;
+};
+
+struct Storages {
+  FeatureStorage query;
+  FeatureStorage key;
+  FeatureStorage value;
+};
+
+std::vector<Storages> all_storages() {
+  std::vector<Storages> all;
+  for (const auto q : {FeatureStorage::dense, FeatureStorage::csr, FeatureStorage::bsr}) {
+    for (const auto k : {FeatureStorage::dense, FeatureStorage::csr, FeatureStorage::bsr}) {
+      for (const auto v : {FeatureStorage::dense, FeatureStorage::csr, FeatureStorage::bsr}) all.push_back({q, k, v});
+    }
+  }
+  return all;
+}
+
+template <class T>
+CompressedInputs<T> compressed_inputs(const Plan& plan, const Storages& storages, Density density) {
+  Inputs<T> inputs = normal_inputs<T>(plan, 11);
+  return {compressed<T>(inputs.query, storages.query, density), compressed<T>(inputs.key, storages.key, density),
+          compressed<T>(inputs.value, storages.value, density), std::move(inputs.grad_output),
+          std::move(inputs.grad_lse)};
+}
+
+template <class T>
+struct CompressedResults {
+  Attention<T> attention;
+  FeatureGradients<T> gradients;
+};
+
+template <class T>
+CompressedResults<T> run(const Plan& plan, const CompressedInputs<T>& inputs,
+                         GradientStorage storage = GradientStorage::as_input, const ScoreTerms<T>& terms = {}) {
+  CompressedResults<T> results;
+  results.attention = forward<T>(plan, inputs.query, inputs.key, inputs.value, terms);
+  results.gradients = backward<T>(plan, inputs.query, inputs.key, inputs.value, results.attention, inputs.grad_output,
+                                  {.grad_lse = inputs.grad_lse, .terms = terms}, storage);
+  return results;
+}
+
+template <class T>
+ReferenceResult reference_of(const Plan& plan, const CompressedInputs<T>& inputs, const ScoreTerms<T>& terms = {}) {
+  const Tensor<T> query = in_full(inputs.query);
+  const Tensor<T> key = in_full(inputs.key);
+  const Tensor<T> value = in_full(inputs.value);
+  return reference_attention(ReferenceProblem<T>{plan.patterns(), query, key, value, inputs.grad_output,
+                                                 inputs.grad_lse, plan.problem().scale, terms});
+}
+
+/// The reference's gradient where the input stores something, if the gradient has its storage.
+template <class T>
+void check_gradient(const Features<T>& gradient, const Features<T>& input, Tensor<double> expected, double tolerance) {
+  if (gradient.index() != 0) {
+    REQUIRE(gradient.index() == input.index());
+    const Tensor<T> places = stored_places(input);
+    for_each_index(expected.shape(), [&](auto b, auto h, auto t, auto f) {
+      if (places(b, h, t, f) == T{0}) expected(b, h, t, f) = 0;
+    });
+  }
+  CHECK(max_relative_error(in_full(gradient).view(), expected.view()) < tolerance);
+}
+
+template <class T>
+void check_close(const CompressedResults<T>& results, const CompressedInputs<T>& inputs,
+                 const ReferenceResult& reference, double tolerance = kTolerance<T>) {
+  CHECK(max_relative_error(results.attention.output.view(), reference.output.view()) < tolerance);
+  CHECK(max_relative_error(results.attention.lse.view(), reference.lse.view()) < tolerance);
+  check_gradient(results.gradients.query, inputs.query, converted<double>(reference.grad_query.view()), tolerance);
+  check_gradient(results.gradients.key, inputs.key, converted<double>(reference.grad_key.view()), tolerance);
+  check_gradient(results.gradients.value, inputs.value, converted<double>(reference.grad_value.view()), tolerance);
+}
+
+template <class T>
+bool same_bits(const Features<T>& a, const Features<T>& b) {
+  return test::same_bits(in_full(a), in_full(b));
+}
+template <class T>
+bool same_bits(const CompressedResults<T>& a, const CompressedResults<T>& b) {
+  return test::same_bits(a.attention, b.attention) && same_bits(a.gradients.query, b.gradients.query) &&
+         same_bits(a.gradients.key, b.gradients.key) && same_bits(a.gradients.value, b.gradients.value);
+}
+
+struct Sample {
+  std::string name;
+  Plan plan;
+};
+
+/// Tiles that are full, have intervals, bits, lists of pairs; all schedules; panels that cut blocks of tokens.
+std::vector<Sample> samples() {
+  const Problem problem{.head_dim = 24, .value_dim = 17, .query_heads = 2, .key_value_heads = 1};
+  return {
+      {"causal", make_plan(causal(37), {.head_dim = 24, .value_dim = 17, .query_heads = 2, .batch = 2})},
+      {"window", make_plan(window(53, 9, 2), problem, {.row_panel = 16, .column_panel = 16})},
+      {"random", make_plan(random_pairs(45, 70, 3, 5), problem)},
+      {"half of all", make_plan(random_pairs(40, 40, 20, 5), problem, {.row_panel = 16, .column_panel = 40})},
+      {"documents, two passes", make_plan(documents(std::vector<std::int64_t>{7, 1, 20, 12}), problem,
+                                          {.schedule = Schedule::recompute, .backward_passes = BackwardPasses::two})},
+      {"materialized, small memory",
+       make_plan(window(40, 12, 5), problem, {.schedule = Schedule::materialize, .fast_memory_bytes = 1500})},
+      {"recompute, small memory",
+       make_plan(causal(40), problem, {.schedule = Schedule::recompute, .fast_memory_bytes = 1500})},
+  };
+}
+
+/// f() on `threads` threads, also where the machine has fewer cores.
+template <class F>
+auto on_threads(int threads, F f) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+  tbb::task_arena arena(threads);
+  return arena.execute(f);
+}
+
+constexpr Storages kAllCsr{FeatureStorage::csr, FeatureStorage::csr, FeatureStorage::csr};
+constexpr Storages kMixed{FeatureStorage::csr, FeatureStorage::bsr, FeatureStorage::csr};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("any storage of Q, K and V gives what the reference gives for the tensors in full", T, float,
+                   double) {
+  for (const Sample& sample : samples()) {
+    CAPTURE(sample.name);
+    for (const Storages& storages : all_storages()) {
+      CAPTURE(static_cast<int>(storages.query));
+      CAPTURE(static_cast<int>(storages.key));
+      CAPTURE(static_cast<int>(storages.value));
+      for (const Density density : {Density::few, Density::many}) {
+        CAPTURE(static_cast<int>(density));
+        const auto inputs = compressed_inputs<T>(sample.plan, storages, density);
+        const ReferenceResult reference = reference_of(sample.plan, inputs);
+        check_close(run(sample.plan, inputs), inputs, reference);
+        check_close(run(sample.plan, inputs, GradientStorage::dense), inputs, reference);
+      }
+    }
+  }
+}
+
+TEST_CASE("terms of scores work with compressed inputs") {
+  for (const Sample& sample : samples()) {
+    CAPTURE(sample.name);
+    const auto inputs = compressed_inputs<double>(sample.plan, kMixed, Density::few);
+    const std::vector<double> slopes(2, 0.1);
+    const std::vector<double> sinks(2, 0.3);
+    const ScoreTerms<double> terms{.softcap = 2.0, .alibi_slopes = slopes, .sinks = sinks};
+    const auto results = run(sample.plan, inputs, GradientStorage::as_input, terms);
+    const ReferenceResult reference = reference_of(sample.plan, inputs, terms);
+    check_close(results, inputs, reference);
+    CHECK(max_relative_error(results.gradients.sinks.view(), reference.grad_sinks.view()) < 1e-12);
+  }
+}
+
+TEST_CASE("gradients of stored entries are finite differences") {
+  const Plan plan = make_plan(causal(6), {.head_dim = 8, .value_dim = 6});
+  const auto inputs = compressed_inputs<double>(plan, kAllCsr, Density::few);
+  const auto loss = [&](const CompressedInputs<double>& at) {
+    const Attention<double> result = forward<double>(plan, at.query, at.key, at.value);
+    double sum = 0;
+    for_each_index(result.output.shape(), [&](auto b, auto h, auto t, auto f) {
+      sum += result.output(b, h, t, f) * inputs.grad_output(b, h, t, f);
+    });
+    return sum;
+  };
+  const Attention<double> attention = forward<double>(plan, inputs.query, inputs.key, inputs.value);
+  const auto gradients = backward<double>(plan, inputs.query, inputs.key, inputs.value, attention, inputs.grad_output);
+  const auto check = [&](Features<double> CompressedInputs<double>::*member, const Features<double>& gradient) {
+    auto moved = compressed_inputs<double>(plan, kAllCsr, Density::few);
+    auto& tensor = std::get<CsrTensor<double>>(moved.*member);
+    REQUIRE(tensor.nnz() > 0);
+    for (std::size_t k = 0; k < tensor.values(0, 0).size(); ++k) {
+      constexpr double kStep = 1e-6;
+      double& value = tensor.values(0, 0)[k];
+      const double before = value;
+      value = before + kStep;
+      const double above = loss(moved);
+      value = before - kStep;
+      const double below = loss(moved);
+      value = before;
+      CHECK(std::get<CsrTensor<double>>(gradient).at(0, 0).values[k] ==
+            doctest::Approx((above - below) / (2 * kStep)).epsilon(1e-6));
+    }
+  };
+  check(&CompressedInputs<double>::query, gradients.query);
+  check(&CompressedInputs<double>::key, gradients.key);
+  check(&CompressedInputs<double>::value, gradients.value);
+}
+
+TEST_CASE("compressed inputs give the same bits for 1, 2 and 5 threads") {
+  std::vector<Sample> all = samples();
+  all.push_back({"several slices", make_plan(full(760), {.head_dim = 24, .value_dim = 17})});
+  REQUIRE(all.back().plan.data().most_slots() > 0);
+  for (const Sample& sample : all) {
+    CAPTURE(sample.name);
+    for (const Density density : {Density::few, Density::many}) {
+      const auto inputs = compressed_inputs<float>(sample.plan, kMixed, density);
+      const auto expected = on_threads(1, [&] { return run(sample.plan, inputs); });
+      check_close(expected, inputs, reference_of(sample.plan, inputs));
+      for (const int threads : {2, 5}) {
+        CHECK(same_bits(on_threads(threads, [&] { return run(sample.plan, inputs); }), expected));
+      }
+    }
+  }
+}
+
+TEST_CASE("a token outside a row's pairs cannot touch that row, whatever its entries hold") {
+  for (const Sample& sample : samples()) {
+    CAPTURE(sample.name);
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+      auto inputs = compressed_inputs<double>(sample.plan, kAllCsr, Density::few);
+      std::get<CsrTensor<double>>(inputs.key).values(0, 0)[4] = bad;
+      std::get<CsrTensor<double>>(inputs.value).values(0, 0)[20] = bad;
+      std::get<CsrTensor<double>>(inputs.query).values(0, 0)[30] = bad;
+      const auto results = run(sample.plan, inputs);
+      const ReferenceResult reference = reference_of(sample.plan, inputs);
+      const auto finite_where_reference_is = [](const auto& actual, const auto& expected) {
+        bool same = true;
+        for_each_index(expected.shape(), [&](auto b, auto h, auto t, auto f) {
+          if (std::isfinite(expected(b, h, t, f))) same = same && std::isfinite(actual(b, h, t, f));
+        });
+        return same;
+      };
+      CHECK(finite_where_reference_is(results.attention.output, reference.output));
+      CHECK(finite_where_reference_is(in_full(results.gradients.query), reference.grad_query));
+      CHECK(finite_where_reference_is(in_full(results.gradients.key), reference.grad_key));
+      CHECK(finite_where_reference_is(in_full(results.gradients.value), reference.grad_value));
+    }
+  }
+}
+
+TEST_CASE("tokens without entries, and tensors without any, score 0") {
+  const Plan plan = make_plan(causal(20), {.head_dim = 8});
+  Inputs<float> dense = normal_inputs<float>(plan, 3);
+  const auto none = [](const LaidOut<float>& tensor) { return compress_threshold<float>(tensor, 1e9F); };
+  const CompressedInputs<float> inputs{none(dense.query), none(dense.key), none(dense.value),
+                                       std::move(dense.grad_output), std::move(dense.grad_lse)};
+  check_close(run(plan, inputs), inputs, reference_of(plan, inputs));
+}
+
+TEST_CASE("arguments that do not fit are named") {
+  const Plan plan = make_plan(causal(20), {.head_dim = 24, .value_dim = 17});
+  const auto inputs = compressed_inputs<float>(plan, kMixed, Density::few);
+  const Attention<float> result = forward<float>(plan, inputs.query, inputs.key, inputs.value);
+  CHECK(error_of([&] { forward<float>(plan, inputs.query, inputs.value, inputs.value); }) ==
+        "shape_mismatch: key is 1 x 1 x 20 x 17, expected 1 x 1 x 20 x 24 (batch x key/value heads x key tokens x "
+        "head_dim)");
+  Workspace workspace;
+  const auto backward_into = [&](const FeatureGradientView<float>& query) {
+    Tensor<float> grad_key(key_shape(plan));
+    Tensor<float> grad_value(value_shape(plan));
+    backward<float>(plan, inputs.query, inputs.key, inputs.value, result, inputs.grad_output,
+                    {query, grad_key.view(), grad_value.view()}, workspace);
+  };
+  std::vector<float> values(3);
+  CHECK(error_of([&] { backward_into(std::vector<std::span<float>>{}); }) ==
+        "shape_mismatch: gradients.query has values of 0 matrices, expected 1");
+  const std::size_t entries = std::get<CsrTensor<float>>(inputs.query).at(0, 0).values.size();
+  CHECK(error_of([&] { backward_into(std::vector<std::span<float>>{values}); }) ==
+        "shape_mismatch: gradients.query has 3 values of matrix 0, expected " + std::to_string(entries));
+}
