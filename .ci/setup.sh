@@ -1,7 +1,7 @@
 # Shared by bench/run, tests/run and .ci/run: what Debian packages each of them needs, and how missing ones are
 # installed. To be sourced.
 
-build_packages="cmake g++ ninja-build pkgconf libeigen3-dev libtbb-dev libhwloc-dev libzip-dev libsuitesparse-dev libgraphblas-dev libhwy-dev"
+build_packages="cmake g++ ninja-build pkgconf libeigen3-dev libtbb-dev libhwloc-dev libzip-dev libsuitesparse-dev libgraphblas-dev libmetis-dev libhwy-dev"
 program_packages="libcli11-dev libfmt-dev nlohmann-json3-dev libpng-dev libopenblas0-pthread"
 bench_packages="libbenchmark-dev"
 test_packages="doctest-dev binutils python3 python3-numpy"

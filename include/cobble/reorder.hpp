@@ -17,7 +17,7 @@ enum class ReorderMethod {
   identity,           ///< every token stays
   amd,                ///< approximate minimum degree (SuiteSparse)
   colamd,             ///< column approximate minimum degree: of A for the keys, of its transpose for the queries
-  nested_dissection,  ///< by METIS, through CHOLMOD (SuiteSparse)
+  nested_dissection,  ///< by METIS
   similarity          ///< queries with similar keys side by side, and keys with similar queries
 };
 /// The enumerator's name.

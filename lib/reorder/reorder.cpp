@@ -11,7 +11,7 @@
 #include "cobble/convert.hpp"
 #include "cobble/error.hpp"
 #include "pattern/stored_patterns.hpp"
-#include "reorder/cholmod_orderings.hpp"
+#include "reorder/graph_orderings.hpp"
 #include "reorder/similarity.hpp"
 
 namespace cobble {
@@ -142,7 +142,7 @@ Reordering reorder_automatically(const Pattern& pattern) {
     try {
       candidate = reorderer.order(method);
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::unsupported) continue;  // CHOLMOD without METIS
+      if (error.code() == ErrorCode::unsupported) continue;  // too many pairs for METIS
       throw;
     }
     const double fill = reorderer.fill(candidate, kReorderTile);

@@ -46,7 +46,7 @@ THIRD_PARTY = {
     "hwloc": (r"hwloc", {"model"}),
     "libzip": (r"zip\.h", {"files"}),
     "Highway": (r"hwy/", {"kernels"}),
-    "SuiteSparse": (r"(suitesparse/)?(cholmod|GraphBLAS|amd|colamd|camd|ccolamd|SuiteSparse)\w*\.h", {"interop", "pattern", "reorder"}),
+    "SuiteSparse": (r"(suitesparse/)?(cholmod|GraphBLAS|amd|colamd|metis|camd|ccolamd|SuiteSparse)\w*\.h", {"interop", "pattern", "reorder"}),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

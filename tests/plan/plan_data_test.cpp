@@ -179,18 +179,25 @@ const KeySlices& slices_of(const Plan& plan, std::int64_t key_value = 0) {
 }  // namespace
 
 TEST_CASE("slices of the one-pass backward hold about as many pairs each") {
-  const Plan plan = make_plan(causal(2048), {.head_dim = 8}, {.schedule = Schedule::recompute});
+  const Pattern pattern = window(16384, 255, 0);
+  const Plan plan = make_plan(pattern, {.head_dim = 8}, {.schedule = Schedule::recompute});
   const KeySlices& slices = slices_of(plan);
-  const std::int64_t pairs = causal(2048).pairs();
-  REQUIRE(slices.count() == pairs / kSlicePairs);
+  REQUIRE(slices.count() == pattern.pairs() / kSlicePairs);
   CHECK(slices.begins.front() == 0);
   CHECK(slices.begins.back() == plan.data().row_panels(Product::backward_rows));
   const std::int64_t height = plan.data().cut(Product::backward_rows).row_panel;
   for (std::int64_t slice = 0; slice < slices.count(); ++slice) {
     const auto index = static_cast<std::size_t>(slice);
-    const std::int64_t held = causal(2048).pairs(slices.begins[index] * height, slices.begins[index + 1] * height);
-    CHECK(std::abs(held - pairs / slices.count()) <= 2 * height * 2048);
+    const std::int64_t held = pattern.pairs(slices.begins[index] * height, slices.begins[index + 1] * height);
+    CHECK(std::abs(held - pattern.pairs() / slices.count()) <= 2 * height * 256);
   }
+}
+
+TEST_CASE("where slices would all touch the same keys, there are as many as their sums are worth") {
+  const Plan plan = make_plan(full(2048), {.head_dim = 64}, {.schedule = Schedule::recompute});
+  const KeySlices& slices = slices_of(plan);
+  CHECK(slices.count() < full(2048).pairs() / kSlicePairs);
+  CHECK(slices.slot_count * (slot_values(plan.data(), 64) + slot_values(plan.data(), 64)) <= 2048 * 2048 / 8);
 }
 
 TEST_CASE("of the slices that touch a panel of keys the first has the caller's memory, the others a slot each") {

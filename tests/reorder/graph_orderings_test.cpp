@@ -1,4 +1,4 @@
-#include "reorder/cholmod_orderings.hpp"
+#include "reorder/graph_orderings.hpp"
 
 #include <doctest/doctest.h>
 
