@@ -262,5 +262,7 @@ void CompressedRun<T>::add_arrays(std::vector<NamedArray>& arrays) {
 COBBLE_INSTANTIATE(float)
 COBBLE_INSTANTIATE(double)
 #undef COBBLE_INSTANTIATE
+template double entries_per_token(const ProblemInput<bfloat16>&);
+template double entries_per_token(const ProblemInput<float16>&);
 
 }  // namespace cobble::program

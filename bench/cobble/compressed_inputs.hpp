@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "check.hpp"
@@ -53,5 +54,20 @@ class CompressedRun {
   std::vector<std::vector<std::int64_t>> saved_integers_;
   std::vector<std::vector<T>> saved_values_;
 };
+
+/// Of halves, which are never compressed.
+template <class T>
+struct NoCompressedRun {
+  NoCompressedRun(const ProblemTensors<T>&, Gradients<T>&) {}
+
+  void forward(const Plan&, AttentionView<T>, Workspace&, const ScoreTerms<T>&) const {}
+  void backward(const Plan&, const Attention<T>&, Workspace&, const BackwardOptions<T>&) const {}
+  CheckResult check(const Plan&, const Pattern&, const Attention<T>&, const BackwardOptions<T>&, std::uint64_t) const {
+    return {};
+  }
+  void add_arrays(std::vector<NamedArray>&) {}
+};
+template <class T>
+using MaybeCompressedRun = std::conditional_t<std::is_same_v<T, ComputeType<T>>, CompressedRun<T>, NoCompressedRun<T>>;
 
 }  // namespace cobble::program

@@ -281,7 +281,7 @@ void run(const RunArguments& arguments) {
                          gradient_of(tensors.value, tensors.compressed_value)};
   if (term_values.has_bias) gradients.bias = Tensor<T>(terms.bias.values.shape());
   if (!terms.sinks.empty()) gradients.sinks = Tensor<T>({1, problem.query_heads, 1, 1});
-  std::optional<CompressedRun<T>> compressed;
+  std::optional<MaybeCompressedRun<T>> compressed;
   if (tensors.compressed()) compressed.emplace(tensors, gradients);
   report.storage = storage_json(tensors);
   report.key_features = entries_per_token(tensors.key_input());
