@@ -128,9 +128,9 @@ void check_every_schedule(const Pattern& pattern, const Problem& problem, std::u
     Random random(seed + 1);
     const Terms<T> terms(c, problem, random);
     const ReferenceResult reference = reference_of(plans.front().second, inputs, terms.terms);
-    for (const auto& [name, plan] : plans) {
-      CAPTURE(name);
-      Results<T> results = run(plan, inputs, terms.terms);
+    for (const auto& named : plans) {
+      CAPTURE(named.first);
+      Results<T> results = run(named.second, inputs, terms.terms);
       check_terms(results, reference);
     }
   }

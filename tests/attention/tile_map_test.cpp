@@ -112,7 +112,8 @@ TEST_CASE("a map says of every tile where its pairs stand: patterns x cuts x lis
   for (const SamplePattern& sample : samples) {
     CAPTURE(sample.name);
     TileMap reused;
-    for (const auto& [height, width] : kCuts) {
+    for (const auto& cut : kCuts) {
+      const std::int64_t height = cut.first, width = cut.second;
       CAPTURE(height);
       CAPTURE(width);
       const TileList list = cut_tiles(sample.pattern, {height, width, 0, false, false});

@@ -45,7 +45,7 @@ std::vector<Interval> random_intervals(std::int64_t count, std::int64_t size, Ra
 
 template <class T>
 void check_product(const Shape& shape, const Options& options, Random& random) {
-  const auto [rows, columns, inner] = shape;
+  const std::int64_t rows = shape.rows, columns = shape.columns, inner = shape.inner;
   CAPTURE(rows);
   CAPTURE(columns);
   CAPTURE(inner);
