@@ -145,12 +145,12 @@ void Executor<Storage>::load(const Block& block) {
       return copy_pairs(block, scratch_.grad_score, tensors_.grad_score_store, false);
     case Operand::grad_score_weights:
     case Operand::grad_value_weights: part_ = {weight_slice(block)}; return;
+    case Operand::grad_key: grad_key_ = key_sums(block); return;
+    case Operand::grad_value: grad_value_ = key_sums(block); return;
     case Operand::query_input:  // read in place
     case Operand::value_input:
     case Operand::score_weights:
     case Operand::value_weights:
-    case Operand::grad_key: grad_key_ = key_sums(block); return;
-    case Operand::grad_value: grad_value_ = key_sums(block); return;
     case Operand::grad_query:
     case Operand::row_maximum:  // stay in scratch memory for the whole task
     case Operand::row_sum: return;
@@ -215,7 +215,7 @@ auto Executor<Storage>::key_sums(const Block& block) const -> KeySums {
     return {head_matrix(keys ? tensors_.grad_key : tensors_.grad_value, block.head.batch, block.head.key_value)};
   }
   const std::int64_t width = plan_.column_range(Product::backward_rows, 0).size();
-  const std::int64_t panel = plan_.gathers ? 0 : block.rows.begin / width;
+  const std::int64_t panel = plan_.key_panel(block.rows.begin);
   const std::int64_t features = keys ? plan_.problem.head_dim : plan_.problem.value_dim;
   const std::int64_t stride = round_up(features, kPaddedElements);
   const std::int64_t group = block.head.batch * plan_.problem.key_value_heads + block.head.key_value;
@@ -238,8 +238,7 @@ template <class Storage>
 void Executor<Storage>::stream(const Block& block, std::int64_t, Stream direction) {
   const bool weights = block.operand == Operand::grad_score_weights || block.operand == Operand::grad_value_weights;
   const bool keys = block.operand == Operand::grad_key || block.operand == Operand::grad_value;
-  if (weights && direction != Stream::in) sums_ = {weight_slice(block)};
-  if (keys && direction == Stream::in_out) sums_ = key_sums(block);
+  if (weights && direction != Stream::in) weight_sums_ = {weight_slice(block)};
   if (keys && direction == Stream::in) {
     part_ = key_sums(block);
   } else if (direction == Stream::out) {

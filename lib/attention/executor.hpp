@@ -164,7 +164,8 @@ class Executor final : public WalkVisitor {
   KeySums key_sums(const Block& block) const;
   KeySums compressed_key_sums(const CompressedOperand<T>& operand, const Block& block) const;
   void create_key_sums(const KeySums& sums, Range rows, Range features);
-  void add_slice(Range rows, Range features);
+  /// Adds part_.
+  void add_slice(const KeySums& to, Range rows, Range features);
   void write(const Sums& sums, const TensorView<Storage>& tensor, const Block& block) const;
   /// Looks for NaN and infinity in a row of results.
   void doubt(const T* row, std::int64_t count) const;
@@ -177,7 +178,7 @@ class Executor final : public WalkVisitor {
 
   void compute_scores(const Step& step);
   void update_softmax();
-  void update_statistics(const Step& step);
+  void update_statistics();
   /// lse and, in rescale, what the output is multiplied with.
   void finish_rows(std::int64_t rows);
   void finish_output(const Step& step);
@@ -194,6 +195,9 @@ class Executor final : public WalkVisitor {
   void add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step, const Sums& sums);
   /// sums_j += alpha sum_i tile_ij rows_i, in the memory of the pass
   void add_to_columns(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product, const KeySums& sums);
+  /// to_j = alpha sum_i tile_ij rows_i, or += when `add`, over a dense tile and whole vectors of features.
+  void multiply_columns(T alpha, const T* tile, Panel<Storage>& rows, Range features, kernels::FeatureRows<T> to,
+                        bool add);
   /// What these three do with compressed operands: multiply_entries() and add_entries_to_rows() where the columns are,
   /// add_to_entries() where the sums are.
   bool multiplies_entries(const Panel<Storage>& columns, Range features) const noexcept;
@@ -228,8 +232,8 @@ class Executor final : public WalkVisitor {
   bool has_empty_rows_ = false;  ///< a row of lse is -infinity
   KeySums grad_key_;
   KeySums grad_value_;
-  KeySums sums_;                 ///< the slice that is summed up
-  KeySums part_;                 ///< the slice that is added to it
+  KeySums weight_sums_;          ///< the slice of a gradient of weights that is summed up
+  KeySums part_;                 ///< the slice that is added to another
   SparseRows<T> entries_;        ///< of a gradient
   std::vector<T> entry_values_;  ///< of entries that do not stand side by side
 };

@@ -74,20 +74,8 @@ void Executor<Storage>::add_to_entries(T alpha, const T* tile, Panel<Storage>& r
     return;
   }
   if (may_multiply_densely(step.kind, rows)) {
-    const kernels::FeatureRows<const T> queries = rows.padded(features);
     const std::int64_t stride = round_up(features.size(), kPaddedElements);
-    kernels_.multiply({.rows = map_.keys(),
-                       .columns = stride,
-                       .inner = map_.rows(),
-                       .alpha = alpha,
-                       .a = tile,
-                       .a_stride = map_.stride(),
-                       .a_inner_stride = 1,
-                       .b = queries.data,
-                       .b_stride = queries.stride,
-                       .c = product,
-                       .c_stride = stride,
-                       .inner_of_row = map_.queries_of_key()});
+    multiply_columns(alpha, tile, rows, features, {product, stride}, false);
     for (std::int64_t key = 0; key < map_.keys(); ++key) {
       entries_.for_each(key, [&](std::int64_t entry, std::int64_t feature) {
         sums.entries[entries_.place(entry)] += product[key * stride + feature];
@@ -111,7 +99,7 @@ auto Executor<Storage>::compressed_key_sums(const CompressedOperand<T>& operand,
   const std::int64_t group = head.batch * plan_.problem.key_value_heads + head.key_value;
   KeySums sums{{}, &operand, head, operand.grad_values[static_cast<std::size_t>(group)].data()};
   if (block.slice == 0) return sums;
-  const std::int64_t panel = plan_.gathers ? 0 : block.rows.begin / plan_.cut(Product::backward_rows).column_panel;
+  const std::int64_t panel = plan_.key_panel(block.rows.begin);
   const std::int64_t slot = plan_.slices(head).slot(block.slice, panel) - 1;
   T* const slots = block.operand == Operand::grad_key ? tensors_.key_slots : tensors_.value_slots;
   const Range keys = plan_.column_range(Product::backward_rows, panel);
@@ -129,15 +117,15 @@ void Executor<Storage>::create_key_sums(const KeySums& sums, Range rows, Range f
 }
 
 template <class Storage>
-void Executor<Storage>::add_slice(Range rows, Range features) {
-  if (sums_.operand != nullptr) {
-    entries_.assign(*sums_.operand->input, sums_.head.batch, sums_.head.key_value, rows, features);
+void Executor<Storage>::add_slice(const KeySums& to, Range rows, Range features) {
+  if (to.operand != nullptr) {
+    entries_.assign(*to.operand->input, to.head.batch, to.head.key_value, rows, features);
     for (std::int64_t k = 0; k < entries_.count(); ++k) {
-      sums_.entries[entries_.place(k)] += part_.entries[entries_.place(k)];
+      to.entries[entries_.place(k)] += part_.entries[entries_.place(k)];
     }
     return;
   }
-  const HeadMatrix<T>& sums = sums_.matrix;
+  const HeadMatrix<T>& sums = to.matrix;
   const HeadMatrix<T>& part = part_.matrix;
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     add_scaled<T>(features.size(), T{1}, part.at(row, features.begin), part.feature_distance,

@@ -21,7 +21,7 @@ void Executor<Storage>::compute(const Step& step) {
     case Operation::grad_probabilities:
       return multiply_pairs(T{1}, grad_output_, value_, step.features, scratch_.grad_score);
     case Operation::online_softmax: return update_softmax();
-    case Operation::row_statistics: return update_statistics(step);
+    case Operation::row_statistics: return update_statistics();
     case Operation::accumulate_output: return add_to_rows(T{1}, scratch_.score, value_, step, output_);
     case Operation::finish_output: return finish_output(step);
     case Operation::finish_lse:
@@ -50,19 +50,19 @@ void Executor<Storage>::compute(const Step& step) {
     case Operation::fold_query: {
       const T* const origin = grad_query_.at(-step.rows.begin, 0);  // so that rows count from the tensor's first
       return add_fold<T>(head_matrix(tensors_.query_input, step.head.batch, step.head.query),
-                         {origin, grad_query_.stride(), 1}, sums_.matrix, step.rows, plan_.problem.head_dim,
+                         {origin, grad_query_.stride(), 1}, weight_sums_.matrix, step.rows, plan_.problem.head_dim,
                          step.features);
     }
     case Operation::fold_value: {
       const HeadMatrix<T> sums = head_matrix(tensors_.grad_value, step.head.batch, step.head.key_value);
       return add_fold<T>(head_matrix(tensors_.value_input, step.head.batch, step.head.key_value),
-                         {sums.data, sums.row_distance, sums.feature_distance}, sums_.matrix, step.keys,
+                         {sums.data, sums.row_distance, sums.feature_distance}, weight_sums_.matrix, step.keys,
                          plan_.problem.head_dim, step.features);
     }
     case Operation::add_score_weight_slice:
-    case Operation::add_value_weight_slice: return add_slice(step.rows, step.features);
-    case Operation::add_key_slice:
-    case Operation::add_value_slice: return add_slice(step.keys, step.features);
+    case Operation::add_value_weight_slice: return add_slice(weight_sums_, step.rows, step.features);
+    case Operation::add_key_slice: return add_slice(grad_key_, step.keys, step.features);
+    case Operation::add_value_slice: return add_slice(grad_value_, step.keys, step.features);
   }
 }
 
@@ -156,7 +156,7 @@ void Executor<Storage>::update_softmax() {
 }
 
 template <class Storage>
-void Executor<Storage>::update_statistics(const Step&) {
+void Executor<Storage>::update_statistics() {
   if (map_.is_dense()) {
     kernels_.row_statistics(map_.dense(scratch_.score), scratch_.row_maximum, scratch_.row_sum);
   } else {
@@ -212,6 +212,25 @@ void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& colu
 }
 
 template <class Storage>
+void Executor<Storage>::multiply_columns(T alpha, const T* tile, Panel<Storage>& rows, Range features,
+                                         kernels::FeatureRows<T> to, bool add) {
+  const kernels::FeatureRows<const T> queries = rows.padded(features);
+  kernels_.multiply({.rows = map_.keys(),
+                     .columns = round_up(features.size(), kPaddedElements),
+                     .inner = map_.rows(),
+                     .alpha = alpha,
+                     .a = tile,
+                     .a_stride = map_.stride(),
+                     .a_inner_stride = 1,
+                     .b = queries.data,
+                     .b_stride = queries.stride,
+                     .c = to.data,
+                     .c_stride = to.stride,
+                     .add = add,
+                     .inner_of_row = map_.queries_of_key()});
+}
+
+template <class Storage>
 void Executor<Storage>::add_to_columns(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product,
                                        const KeySums& key_sums) {
   if (key_sums.operand != nullptr) return add_to_entries(alpha, tile, rows, step, product, key_sums);
@@ -229,22 +248,11 @@ void Executor<Storage>::add_to_columns(T alpha, const T* tile, Panel<Storage>& r
     return;
   }
   if (may_multiply_densely(step.kind, rows)) {
-    const kernels::FeatureRows<const T> queries = rows.padded(features);
     const bool in_place = gathered.empty() && distance == 1 && features.size() % kPaddedElements == 0;
     const std::int64_t product_stride = round_up(features.size(), kPaddedElements);
-    kernels_.multiply({.rows = map_.keys(),
-                       .columns = product_stride,
-                       .inner = map_.rows(),
-                       .alpha = alpha,
-                       .a = tile,
-                       .a_stride = map_.stride(),
-                       .a_inner_stride = 1,
-                       .b = queries.data,
-                       .b_stride = queries.stride,
-                       .c = in_place ? first : product,
-                       .c_stride = in_place ? stride : product_stride,
-                       .add = in_place,
-                       .inner_of_row = map_.queries_of_key()});
+    multiply_columns(
+        alpha, tile, rows, features,
+        in_place ? kernels::FeatureRows<T>{first, stride} : kernels::FeatureRows<T>{product, product_stride}, in_place);
     if (in_place) return;
     for (std::int64_t key = 0; key < map_.keys(); ++key) {
       add_scaled<T>(features.size(), T{1}, product + key * product_stride, 1, first + row_of(key) * stride, distance);

@@ -20,9 +20,6 @@ void transpose_bits(std::uint64_t* words) noexcept {
   }
 }
 
-/// A pair in a list costs about as much as this many places of a dense tile: measured medians of forward and backward.
-constexpr double kPlacesPerPair = 2.25;
-
 }  // namespace
 
 void TileMap::assign(const Pattern& pattern, Range rows, Range keys, std::int64_t width, std::int64_t pairs,
@@ -49,7 +46,7 @@ void TileMap::assign(const Pattern& pattern, Range rows, Range keys, std::int64_
     const kernels::Interval interval = keys_of_query_[static_cast<std::size_t>(i)];
     places += interval.end - interval.begin;
   }
-  if (kPlacesPerPair * static_cast<double>(pairs) < static_cast<double>(places)) list_pattern(node, pairs);
+  if (is_cheaper_listed(pairs, places)) list_pattern(node, pairs);
 }
 
 void TileMap::gather(const PatternNode& node) {

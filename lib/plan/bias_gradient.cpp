@@ -6,31 +6,15 @@ namespace cobble::detail {
 namespace {
 
 void grad_score_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, WalkVisitor& visitor) {
-  const ProductTiles& sizes = plan.product(Product::backward_rows);
   const TileNames names(plan, head, plan.row_range(Product::backward_rows, row_panel));
   const Block resident[] = {names.rows(Operand::query, names.features()),
                             names.rows(Operand::grad_output, names.value_features()), names.statistic(Operand::lse),
                             names.statistic(Operand::delta)};
   for (const Block& block : resident) visitor.load(block);
   for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
-    const Block score = names.pairs(Operand::score, tile);
-    const Block grad_score = names.pairs(Operand::grad_score, tile);
-    visitor.create(grad_score);
-    for_each_chunk(names.value_features(), sizes.features, [&](Range features) {
-      const Block value = names.keys(Operand::value, tile, features);
-      bring(value, sizes.streamed, visitor);
-      visitor.compute(names.step(Operation::grad_probabilities, tile, features));
-      visitor.drop(value);
-    });
-    visitor.create(score);
-    const Block key = names.keys(Operand::key, tile, names.features());
-    bring(key, sizes.streamed, visitor);
-    visitor.compute(names.step(Operation::scores, tile, names.features()));
-    visitor.drop(key);
-    visitor.compute(names.step(Operation::probabilities, tile));
-    visitor.compute(names.step(Operation::grad_scores, tile));
-    visitor.drop(score);
-    visitor.drop(grad_score);
+    visitor.drop(walk_grad_scores(plan, names, tile, visitor));
+    visitor.drop(names.pairs(Operand::score, tile));
+    visitor.drop(names.pairs(Operand::grad_score, tile));
   }
   for (const Block& block : resident) visitor.drop(block);
 }

@@ -31,6 +31,10 @@ std::string by(std::int64_t rows, std::int64_t columns) {
   return std::to_string(rows) + " x " + std::to_string(columns);
 }
 
+std::string passing_name(std::int64_t columns, std::int64_t rows) {
+  return "recompute, panels of " + std::to_string(columns) + " keys that " + std::to_string(rows) + " rows pass";
+}
+
 /// Words of a row panel that stays whole in forward and in the one-pass backward, and of a tile beside it.
 double resident_words(const Problem& problem, double rows, double columns) {
   const auto d = static_cast<double>(problem.head_dim);
@@ -111,10 +115,9 @@ std::optional<CandidatePlan> passing_rows(const PlanData& plan, const AttentionS
   const TileCut cut = {candidate.summary.row_panel, columns, 0, false, true};
   for (const Product product : {Product::forward, Product::backward_rows}) {
     candidate.use(product, cut, features, 0);
-    candidate.products[static_cast<std::size_t>(product)].rows_pass = true;
+    candidate.product(product).rows_pass = true;
   }
-  candidate.summary.name =
-      "recompute, panels of " + std::to_string(columns) + " keys that " + std::to_string(cut.row_panel) + " rows pass";
+  candidate.summary.name = passing_name(columns, cut.row_panel);
   return candidate;
 }
 
@@ -133,9 +136,9 @@ CandidatePlan combined(const CandidatePlan& forward, const CandidatePlan& backwa
   CandidatePlan candidate = backward;
   candidate.cuts.clear();
   const auto take = [&](Product product, const CandidatePlan& from) {
-    const ProductTiles& tiles = from.products[static_cast<std::size_t>(product)];
-    candidate.use(product, from.cuts[static_cast<std::size_t>(tiles.cut)], tiles.features, tiles.streamed);
-    candidate.products[static_cast<std::size_t>(product)].rows_pass = tiles.rows_pass;
+    const ProductTiles& tiles = from.product(product);
+    candidate.use(product, from.cut(product), tiles.features, tiles.streamed);
+    candidate.product(product).rows_pass = tiles.rows_pass;
   };
   take(Product::forward, forward);
   take(Product::backward_rows, backward);
@@ -319,17 +322,16 @@ double largest_residency(const PlanData& plan, const CandidatePlan& candidate) {
 /// A candidate of lists with fewer rows to a panel, or fewer keys; empty when there is no smaller one.
 std::optional<CandidatePlan> shrink(const PlanData& plan, const CandidatePlan& candidate) {
   const auto& summary = candidate.summary;
-  if (!candidate.products[static_cast<std::size_t>(Product::backward_rows)].rows_pass) {
+  if (!candidate.product(Product::backward_rows).rows_pass) {
     if (summary.column_panel > 1) return one_pass(plan, summary.row_panel, divide_up(summary.column_panel, 4), 1);
     if (summary.row_panel > 1) return one_pass(plan, divide_up(summary.row_panel, 4), summary.column_panel, 1);
     return std::nullopt;
   }
   CandidatePlan smaller = candidate;
-  ProductTiles& forward = smaller.products[static_cast<std::size_t>(Product::forward)];
-  if (!forward.rows_pass) {  // forward's own tiles may be what does not fit
-    forward = smaller.products[static_cast<std::size_t>(Product::backward_rows)];
-    smaller.cuts = {smaller.cuts[static_cast<std::size_t>(forward.cut)]};
-    forward.cut = smaller.products[static_cast<std::size_t>(Product::backward_rows)].cut = 0;
+  if (!smaller.product(Product::forward).rows_pass) {  // forward's own tiles may be what does not fit
+    smaller.cuts = {candidate.cut(Product::backward_rows)};
+    smaller.product(Product::backward_rows).cut = 0;
+    smaller.product(Product::forward) = smaller.product(Product::backward_rows);
     return smaller;
   }
   if (summary.row_panel == 1) return std::nullopt;
@@ -339,8 +341,7 @@ std::optional<CandidatePlan> shrink(const PlanData& plan, const CandidatePlan& c
       smaller.cuts[static_cast<std::size_t>(tiles.cut)].row_panel = smaller.summary.row_panel;
     }
   }
-  smaller.summary.name = "recompute, panels of " + std::to_string(summary.column_panel) + " keys that " +
-                         std::to_string(smaller.summary.row_panel) + " rows pass";
+  smaller.summary.name = passing_name(summary.column_panel, smaller.summary.row_panel);
   return smaller;
 }
 
@@ -350,7 +351,7 @@ void CandidatePlan::use(Product product, const TileCut& cut, std::int64_t featur
   const auto known = std::find(cuts.begin(), cuts.end(), cut);
   const auto index = static_cast<int>(known - cuts.begin());
   if (known == cuts.end()) cuts.push_back(cut);
-  products[static_cast<std::size_t>(product)] = {index, features, streamed};
+  this->product(product) = {index, features, streamed};
 }
 
 std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& size, const PlanOptions& options) {
@@ -440,9 +441,8 @@ void predict_by_formula(const PlanData& plan, const AttentionSize& size, Candida
     summary.backward_formula_words = heads * whole.words();
   }
   const auto panel = [&](Product product) {
-    const ProductTiles& tiles = candidate.products[static_cast<std::size_t>(product)];
-    const TileCut& cut = candidate.cuts[static_cast<std::size_t>(tiles.cut)];
-    return PanelTile{cut.row_panel, cut.column_panel, tiles.features};
+    const TileCut& cut = candidate.cut(product);
+    return PanelTile{cut.row_panel, cut.column_panel, candidate.product(product).features};
   };
   if (summary.schedule == Schedule::materialize) {
     const MaterializeTiles tiles = choose_materialize(size, plan.fast_memory_words);

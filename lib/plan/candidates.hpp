@@ -17,6 +17,9 @@ struct CandidatePlan {
   bool gathers = false;  ///< likewise
 
   void use(Product product, const TileCut& cut, std::int64_t features, std::int64_t streamed);
+  ProductTiles& product(Product product) noexcept { return products[static_cast<std::size_t>(product)]; }
+  const ProductTiles& product(Product product) const noexcept { return products[static_cast<std::size_t>(product)]; }
+  const TileCut& cut(Product p) const noexcept { return cuts[static_cast<std::size_t>(product(p).cut)]; }
 };
 
 /// The candidates for a problem of `size` (one head, mean pairs). Empty when none fits fast memory.

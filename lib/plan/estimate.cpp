@@ -64,8 +64,7 @@ class PanelTally {
       const std::int64_t area = width * rows.size();
       // As TileMap decides.
       const bool listed =
-          entry.pairs < area && (lists_ || entry.pairs < area / kSparseTileFill ||
-                                 2.25 * static_cast<double>(entry.pairs) < static_cast<double>(entry.span));
+          tile_layout(rows.size(), width, entry.pairs, lists_).compact || is_cheaper_listed(entry.pairs, entry.span);
       if (listed) {
         tally.listed_pairs += static_cast<double>(entry.pairs);
         tally.listed_rows += static_cast<double>(entry.rows);
@@ -184,13 +183,12 @@ class Estimate {
   }
 
   const Tally& tally(Product product) const {
-    return tallies_[static_cast<std::size_t>(candidate_.products[static_cast<std::size_t>(product)].cut)];
+    return tallies_[static_cast<std::size_t>(candidate_.product(product).cut)];
   }
   /// The time of products of `flop` a pair in all, `exponentials` a pair and `visits` of every row and tile.
   double seconds(Product product, double flop, double exponentials, double visits) const {
     const Tally& held = tally(product);
-    const ProductTiles& tiles = candidate_.products[static_cast<std::size_t>(product)];
-    const TileCut& cut = candidate_.cuts[static_cast<std::size_t>(tiles.cut)];
+    const TileCut& cut = candidate_.cut(product);
     const double features = static_cast<double>(std::max(plan_.problem.head_dim, plan_.problem.value_dim));
     const double panel = static_cast<double>(std::min(cut.column_panel, plan_.patterns.columns())) * features *
                          static_cast<double>(element_bytes_);
@@ -224,8 +222,7 @@ void estimate(const PlanData& plan, const PlanOptions& options, CandidatePlan& c
   const Estimate cost(plan, options, candidate);
   PlanCandidate& summary = candidate.summary;
   const auto chunks = [&](Product product, double features) {
-    const ProductTiles& tiles = candidate.products[static_cast<std::size_t>(product)];
-    return std::ceil(features / static_cast<double>(std::max<std::int64_t>(tiles.features, 1)));
+    return std::ceil(features / static_cast<double>(std::max<std::int64_t>(candidate.product(product).features, 1)));
   };
   double seconds = 0;
   double forward_words = 0;
@@ -239,22 +236,19 @@ void estimate(const PlanData& plan, const PlanOptions& options, CandidatePlan& c
     if (two) seconds += cost.seconds(Product::backward_columns, 2 * (2 * d + 2 * d_v), 1, 4);
     const Tally& forward = cost.tally(Product::forward);
     const Tally& backward = cost.tally(Product::backward_rows);
-    const auto tiles_of = [&](Product product) -> const ProductTiles& {
-      return candidate.products[static_cast<std::size_t>(product)];
-    };
     const auto keys_moved = [&](Product product, const Tally& held) {
-      return tiles_of(product).streamed > 0 ? std::min(held.columns, held.listed_pairs) : held.columns;
+      return candidate.product(product).streamed > 0 ? std::min(held.columns, held.listed_pairs) : held.columns;
     };
-    if (tiles_of(Product::forward).rows_pass) {
+    if (candidate.product(Product::forward).rows_pass) {
       forward_words = forward.columns * (d + d_v) + forward.touched_rows * (d + 4 * d_v + 4) + rows * (2 * d_v + 6);
     } else {
       forward_words = keys_moved(Product::forward, forward) * (d + d_v) + rows * (d + d_v + 1);
     }
-    if (tiles_of(Product::backward_rows).rows_pass) {
+    if (candidate.product(Product::backward_rows).rows_pass) {
       backward_words =
           backward.columns * 3 * (d + d_v) + backward.touched_rows * (4 * d + 2 * d_v + 2) + rows * (2 * d + 2 * d_v);
     } else {
-      const double times = tiles_of(Product::backward_rows).streamed > 0 ? 4 : 3;
+      const double times = candidate.product(Product::backward_rows).streamed > 0 ? 4 : 3;
       backward_words = keys_moved(Product::backward_rows, backward) * times * (d + d_v) + rows * (2 * d + 3 * d_v + 3);
     }
     if (two) backward_words += cost.tally(Product::backward_columns).touched_rows * (d + d_v + 2);

@@ -49,7 +49,7 @@ KeySlices cut_sequence(const PlanData& plan, const Sequence& sequence, std::int6
          index < slices.begins[static_cast<std::size_t>(slice) + 1]; ++index) {
       const std::size_t pattern = sequence.pattern_of_member[static_cast<std::size_t>(index / panels)];
       for (const PlanTile& tile : plan.tile_lists[pattern][cut].row(index % panels)) {
-        const std::int64_t panel = plan.key_panel(tile);
+        const std::int64_t panel = plan.key_panel(tile.column_begin);
         if (row[panel] >= 0) continue;
         row[panel] = claimed[static_cast<std::size_t>(panel)] ? static_cast<std::int32_t>(++slices.slot_count) : 0;
         claimed[static_cast<std::size_t>(panel)] = true;

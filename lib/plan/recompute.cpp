@@ -96,26 +96,13 @@ void forward_passing_rows(const PlanData& plan, const Head& head, std::int64_t r
 }
 
 /// P and dS of a tile, and its part of dQ; everything about the rows is in fast memory. Both stay there.
-void row_tile(const PlanData& plan, const TileNames& names, const PlanTile& tile, const Block& score,
-              const Block& grad_score, WalkVisitor& visitor) {
-  const ProductTiles& sizes = plan.product(Product::backward_rows);
-  visitor.create(grad_score);
-  for_each_chunk(names.value_features(), sizes.features, [&](Range features) {
-    const Block value = names.keys(Operand::value, tile, features);
-    bring(value, sizes.streamed, visitor);
-    visitor.compute(names.step(Operation::grad_probabilities, tile, features));
-    visitor.drop(value);
-  });
-  const Block key = names.keys(Operand::key, tile, names.features());
-  visitor.create(score);
-  bring(key, sizes.streamed, visitor);
-  visitor.compute(names.step(Operation::scores, tile, names.features()));
-  if (sizes.streamed > 0) {  // what has passed must pass again
+void row_tile(const PlanData& plan, const TileNames& names, const PlanTile& tile, WalkVisitor& visitor) {
+  const std::int64_t streamed = plan.product(Product::backward_rows).streamed;
+  const Block key = walk_grad_scores(plan, names, tile, visitor);
+  if (streamed > 0) {  // what has passed must pass again
     visitor.drop(key);
-    bring(key, sizes.streamed, visitor);
+    bring(key, streamed, visitor);
   }
-  visitor.compute(names.step(Operation::probabilities, tile));
-  visitor.compute(names.step(Operation::grad_scores, tile));
   visitor.compute(names.step(Operation::grad_query, tile, names.features()));
   visitor.drop(key);
 }
@@ -148,8 +135,8 @@ void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
   for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
     const Block score = names.pairs(Operand::score, tile);
     const Block grad_score = names.pairs(Operand::grad_score, tile);
-    row_tile(plan, names, tile, score, grad_score, visitor);
-    add_to_keys(plan, names, tile, slices.slot(slice, plan.key_panel(tile)) == 0 ? 0 : slice, visitor);
+    row_tile(plan, names, tile, visitor);
+    add_to_keys(plan, names, tile, slices.named_slice(slice, plan.key_panel(tile.column_begin)), visitor);
     visitor.drop(score);
     visitor.drop(grad_score);
   }
@@ -173,7 +160,7 @@ void one_pass_passing_rows(const PlanData& plan, const Head& head, std::int64_t 
     const Block grad_output = names.rows(Operand::grad_output, names.value_features(), tile);
     Block grad_key = names.keys(Operand::grad_key, tile, names.features());
     Block grad_value = names.keys(Operand::grad_value, tile, names.value_features());
-    grad_key.slice = grad_value.slice = slices.slot(slice, plan.key_panel(tile)) == 0 ? 0 : slice;
+    grad_key.slice = grad_value.slice = slices.named_slice(slice, plan.key_panel(tile.column_begin));
     visitor.create(grad_score);
     visitor.load(value);
     pass_by(visitor, {{grad_output, Stream::in}},
@@ -215,9 +202,8 @@ void one_pass_slice(const PlanData& plan, const Head& group, std::int64_t slice,
   const TileNames names(plan, group, {});
   const std::int64_t panels = plan.row_panels(Product::backward_rows);
   for (std::int64_t panel = 0; panel < plan.column_panels(Product::backward_rows); ++panel) {
-    const std::int64_t slot = slices.slot(slice, panel);
-    if (slot < 0) continue;
-    for (const Block& block : key_sums(plan, names, panel, slot == 0 ? 0 : slice)) {
+    if (slices.slot(slice, panel) < 0) continue;
+    for (const Block& block : key_sums(plan, names, panel, slices.named_slice(slice, panel))) {
       visitor.stream(block, 1, Stream::out);  // a panel of keys may be wider than fast memory
       visitor.drop(block);
     }
@@ -290,7 +276,7 @@ void two_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
   for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
     const Block score = names.pairs(Operand::score, tile);
     const Block grad_score = names.pairs(Operand::grad_score, tile);
-    row_tile(plan, names, tile, score, grad_score, visitor);
+    row_tile(plan, names, tile, visitor);
     visitor.drop(score);
     visitor.drop(grad_score);
   }

@@ -79,6 +79,27 @@ inline void walk_delta(const TileNames& names, WalkVisitor& visitor) {
   visitor.drop(delta);
 }
 
+/// P and dS of a tile of backward_rows, created; everything about the rows is in fast memory. Returns the keys, which
+/// are there too and are dropped by the caller.
+inline Block walk_grad_scores(const PlanData& plan, const TileNames& names, const PlanTile& tile,
+                              WalkVisitor& visitor) {
+  const ProductTiles& sizes = plan.product(Product::backward_rows);
+  visitor.create(names.pairs(Operand::grad_score, tile));
+  for_each_chunk(names.value_features(), sizes.features, [&](Range features) {
+    const Block value = names.keys(Operand::value, tile, features);
+    bring(value, sizes.streamed, visitor);
+    visitor.compute(names.step(Operation::grad_probabilities, tile, features));
+    visitor.drop(value);
+  });
+  const Block key = names.keys(Operand::key, tile, names.features());
+  visitor.create(names.pairs(Operand::score, tile));
+  bring(key, sizes.streamed, visitor);
+  visitor.compute(names.step(Operation::scores, tile, names.features()));
+  visitor.compute(names.step(Operation::probabilities, tile));
+  visitor.compute(names.step(Operation::grad_scores, tile));
+  return key;
+}
+
 /// A task's share of a sum over panels: `first` of the slice begins it.
 struct Slice {
   std::int64_t index = 0;
