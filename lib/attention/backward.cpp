@@ -3,12 +3,9 @@
 #include "attention/finite_inputs.hpp"
 #include "attention/pass_memory.hpp"
 #include "attention/reordered_passes.hpp"
-#include "attention/run_phases.hpp"
-#include "attention/term_gradients.hpp"
+#include "attention/term_passes.hpp"
 #include "attention/validate.hpp"
 #include "cobble/attention.hpp"
-#include "pattern/score_term_checks.hpp"
-#include "plan/bias_gradient.hpp"
 #include "plan/schedules.hpp"
 
 namespace cobble {
@@ -78,19 +75,11 @@ void run_in_order(const Plan& plan, TensorView<const Storage> query, TensorView<
     if (!tensors.finite.key || !tensors.finite.grad_output) run();
   }
   tensors.doubtful = nullptr;
-  if (grad_bias.is_wanted() && !bias_in_pass) {
-    detail::PassTensors<Storage> bias_tensors = tensors;
-    bias_tensors.score_store = bias_tensors.grad_score_store = nullptr;
-    bias_tensors.terms.grad_bias = grad_bias.view();
-    bias_tensors.terms.add_to_grad_bias = true;
-    detail::bias_gradient_phase(plan.data(), [&](const detail::Phase& phase) {
-      detail::run_phase(plan.data(), bias_tensors, workspace.task_pool(), phase);
-    });
-  }
+  detail::finish_term_gradients<Storage>(plan.data(), tensors, grad_bias.view(), gradients.sinks,
+                                         workspace.task_pool());
   grad_key.finish();
   grad_value.finish();
   grad_bias.finish();
-  if (!gradients.sinks.empty()) detail::sink_gradients(tensors, gradients.sinks);
 }
 
 template <class T>
@@ -117,9 +106,7 @@ Gradients<T> allocate_and_run(const Plan& plan, TensorView<const T> query, Tenso
                               const BackwardOptions<T>& options) {
   Gradients<T> gradients{Tensor<T>(detail::query_shape(plan)), Tensor<T>(detail::key_shape(plan)),
                          Tensor<T>(detail::value_shape(plan))};
-  if (options.bias_gradient && detail::has_bias(options.terms))
-    gradients.bias = Tensor<T>(options.terms.bias.values.shape());
-  if (!options.terms.sinks.empty()) gradients.sinks = Tensor<T>({1, plan.problem().query_heads, 1, 1});
+  detail::allocate_term_gradients(plan, options, gradients);
   Workspace workspace;
   run_backward(plan, query, key, value, result, grad_output, gradients.view(), workspace, options);
   return gradients;

@@ -3,12 +3,9 @@
 #include <utility>
 
 #include "attention/compressed_operands.hpp"
-#include "attention/run_phases.hpp"
-#include "attention/term_gradients.hpp"
+#include "attention/term_passes.hpp"
 #include "attention/validate.hpp"
 #include "cobble/error.hpp"
-#include "pattern/score_term_checks.hpp"
-#include "plan/bias_gradient.hpp"
 #include "plan/schedules.hpp"
 
 namespace cobble {
@@ -122,24 +119,7 @@ void run_backward(const Plan& plan, const FeaturesView<T>& query, const Features
   detail::backward_phases(plan.data(), [&](const detail::Phase& phase) {
     detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
   });
-  if (gradients.bias.data() != nullptr && !bias_in_pass) {
-    detail::PassTensors<T> bias_tensors = tensors;
-    bias_tensors.score_store = bias_tensors.grad_score_store = nullptr;
-    bias_tensors.terms.grad_bias = gradients.bias;
-    bias_tensors.terms.add_to_grad_bias = true;
-    detail::bias_gradient_phase(plan.data(), [&](const detail::Phase& phase) {
-      detail::run_phase(plan.data(), bias_tensors, workspace.task_pool(), phase);
-    });
-  }
-  if (!gradients.sinks.empty()) detail::sink_gradients(tensors, gradients.sinks);
-}
-
-/// The bias and the sinks, if they are asked for.
-template <class T, class Result>
-void allocate_term_gradients(const Plan& plan, const BackwardOptions<T>& options, Result& gradients) {
-  if (options.bias_gradient && detail::has_bias(options.terms))
-    gradients.bias = Tensor<T>(options.terms.bias.values.shape());
-  if (!options.terms.sinks.empty()) gradients.sinks = Tensor<T>({1, plan.problem().query_heads, 1, 1});
+  detail::finish_term_gradients<T>(plan.data(), tensors, gradients.bias, gradients.sinks, workspace.task_pool());
 }
 
 /// The same structure, with values of 0.
@@ -222,7 +202,7 @@ FeatureGradients<T> backward(const Plan& plan, const FeaturesView<T>& query, con
                              GradientStorage storage) {
   FeatureGradients<T> gradients{allocate_gradient(query, storage), allocate_gradient(key, storage),
                                 allocate_gradient(value, storage)};
-  allocate_term_gradients(plan, options, gradients);
+  detail::allocate_term_gradients(plan, options, gradients);
   FeatureGradientsView<T> view{gradient_view(gradients.query), gradient_view(gradients.key),
                                gradient_view(gradients.value)};
   if (gradients.bias.data() != nullptr) view.bias = gradients.bias.view();

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
 #include "attention/conversions.hpp"
 #include "attention/parallel_for.hpp"
+#include "attention/token_loop.hpp"
 #include "cobble/compressed.hpp"
 #include "cobble/tensor.hpp"
 #include "kernels/tile_kernels.hpp"
@@ -28,18 +28,10 @@ bool is_finite(const TensorView<const T>& tensor) {
   constexpr std::int64_t kTokens = 1024;
   const TensorShape& shape = tensor.shape();
   if (tensor.data() == nullptr || tensor.strides().features != 1) return false;
-  const std::int64_t parts = (shape.tokens + kTokens - 1) / kTokens;
   std::atomic<bool> finite = true;
-  parallel_for(shape.batch * shape.heads * parts, [&](std::int64_t task) {
-    const std::int64_t head = task / parts % shape.heads;
-    const std::int64_t batch = task / parts / shape.heads;
-    const std::int64_t begin = task % parts * kTokens;
-    const std::int64_t end = std::min(begin + kTokens, shape.tokens);
-    for (std::int64_t token = begin; token < end && finite.load(std::memory_order_relaxed); ++token) {
-      if (!all_finite(shape.features, tensor.row(batch, head, token))) {
-        finite.store(false, std::memory_order_relaxed);
-      }
-    }
+  for_each_token(shape, kTokens, [&](std::int64_t batch, std::int64_t head, std::int64_t token) {
+    if (!finite.load(std::memory_order_relaxed)) return;
+    if (!all_finite(shape.features, tensor.row(batch, head, token))) finite.store(false, std::memory_order_relaxed);
   });
   return finite;
 }

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 
-#include "attention/parallel_for.hpp"
+#include "attention/conversions.hpp"
+#include "attention/token_loop.hpp"
 #include "cobble/tensor.hpp"
 
 namespace cobble::detail {
@@ -13,23 +13,11 @@ namespace cobble::detail {
 template <class T, class FromToken, class ToToken>
 void copy_tokens(const TensorView<const T>& from, const TensorView<T>& to, FromToken from_token, ToToken to_token) {
   constexpr std::int64_t kTokens = 512;
-  const TensorShape& shape = to.shape();
-  const std::int64_t parts = (shape.tokens + kTokens - 1) / kTokens;
   const std::int64_t from_distance = from.strides().features;
   const std::int64_t to_distance = to.strides().features;
-  parallel_for(shape.batch * shape.heads * parts, [&](std::int64_t task) {
-    const std::int64_t head = task / parts % shape.heads;
-    const std::int64_t batch = task / parts / shape.heads;
-    const std::int64_t end = std::min(task % parts * kTokens + kTokens, shape.tokens);
-    for (std::int64_t token = task % parts * kTokens; token < end; ++token) {
-      const T* const source = from.row(batch, head, from_token(token));
-      T* const target = to.row(batch, head, to_token(token));
-      if (from_distance == 1 && to_distance == 1) {
-        std::copy_n(source, shape.features, target);
-        continue;
-      }
-      for (std::int64_t f = 0; f < shape.features; ++f) target[f * to_distance] = source[f * from_distance];
-    }
+  for_each_token(to.shape(), kTokens, [&](std::int64_t batch, std::int64_t head, std::int64_t token) {
+    convert(to.shape().features, from.row(batch, head, from_token(token)), from_distance,
+            to.row(batch, head, to_token(token)), to_distance);
   });
 }
 
