@@ -24,20 +24,8 @@ template <class T>
 constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
 
 template <class T>
-Results<T> run(const Plan& plan, const Inputs<T>& inputs, const ScoreTerms<T>& terms) {
-  const TensorView<const T> query = inputs.query, key = inputs.key, value = inputs.value;
-  Results<T> results;
-  results.attention = forward(plan, query, key, value, terms);
-  results.gradients = backward(plan, query, key, value, results.attention, TensorView<const T>(inputs.grad_output),
-                               BackwardOptions<T>{.grad_lse = inputs.grad_lse, .terms = terms, .bias_gradient = true});
-  return results;
-}
-
-template <class T>
 void check_reference(const Plan& plan, const Inputs<T>& inputs, const ScoreTerms<T>& terms, const Results<T>& results) {
-  const ReferenceResult reference =
-      reference_attention(ReferenceProblem<T>{plan.patterns(), inputs.query, inputs.key, inputs.value,
-                                              inputs.grad_output, inputs.grad_lse, plan.problem().scale, terms});
+  const ReferenceResult reference = reference_of(plan, inputs, terms);
   CHECK(max_relative_error(results.attention.output, reference.output) < kTolerance<T>);
   CHECK(max_relative_error(results.attention.lse, reference.lse) < kTolerance<T>);
   CHECK(max_relative_error(results.gradients.query, reference.grad_query) < kTolerance<T>);

@@ -58,22 +58,6 @@ struct Terms {
 };
 
 template <class T>
-ReferenceResult reference_of(const Plan& plan, const Inputs<T>& inputs, const ScoreTerms<T>& terms) {
-  return reference_attention(ReferenceProblem<T>{plan.patterns(), inputs.query, inputs.key, inputs.value,
-                                                 inputs.grad_output, inputs.grad_lse, plan.problem().scale, terms});
-}
-
-template <class T>
-Results<T> run(const Plan& plan, const Inputs<T>& inputs, const ScoreTerms<T>& terms) {
-  const TensorView<const T> query = inputs.query, key = inputs.key, value = inputs.value;
-  Results<T> results;
-  results.attention = forward(plan, query, key, value, terms);
-  results.gradients = backward(plan, query, key, value, results.attention, TensorView<const T>(inputs.grad_output),
-                               BackwardOptions<T>{.grad_lse = inputs.grad_lse, .terms = terms, .bias_gradient = true});
-  return results;
-}
-
-template <class T>
 void check_terms(Results<T>& results, const ReferenceResult& reference) {
   check_close(results.attention.view(), results.gradients.view(), reference);
   if (reference.grad_bias.data() != nullptr) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cobble/files.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 
 using namespace cobble;
 using namespace cobble::program;

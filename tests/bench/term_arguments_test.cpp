@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cobble/files.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 #include "support/memory_files.hpp"
 
 using namespace cobble;

@@ -9,7 +9,7 @@
 #include "cobble/compressed.hpp"
 #include "cobble/convert.hpp"
 #include "cobble/files.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 #include "support/memory_files.hpp"
 #include "support/random.hpp"
 #include "support/sparse.hpp"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "cobble/pattern.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 
 namespace cobble {
 namespace {

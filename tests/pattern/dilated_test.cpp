@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "cobble/pattern.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 #include "support/pattern_oracle.hpp"
 
 namespace cobble {

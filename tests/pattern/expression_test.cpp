@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "cobble/pattern.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 #include "support/sample_patterns.hpp"
 
 namespace cobble {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 
 namespace cobble {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cobble/convert.hpp"
 #include "cobble/pattern.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 
 namespace cobble {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cobble/pattern.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 #include "support/pattern_oracle.hpp"
 #include "support/sample_patterns.hpp"
 

@@ -14,7 +14,7 @@
 #include "cobble/convert.hpp"
 #include "cobble/files.hpp"
 #include "cobble/pattern_grid.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 #include "support/random.hpp"
 #include "support/sparse.hpp"
 

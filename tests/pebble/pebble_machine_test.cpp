@@ -8,7 +8,7 @@
 
 #include "cobble/attention.hpp"
 #include "plan/schedules.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 
 // The machine catches a walk that cheats, each way of cheating as a case of its own, and counts an honest one as one
 // does by hand.

@@ -10,7 +10,7 @@
 
 #include "cobble/pebble.hpp"
 #include "cobble/plan.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 
 using namespace cobble;
 using namespace cobble::test;

@@ -4,7 +4,7 @@
 
 #include "cobble/cost_model.hpp"
 #include "cobble/plan.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 
 using namespace cobble;
 using namespace cobble::test;

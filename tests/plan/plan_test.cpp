@@ -15,7 +15,7 @@
 #include "cobble/pebble.hpp"
 #include "cobble/tile_choice.hpp"
 #include "support/attention_inputs.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 #include "support/schedules.hpp"
 #include "support/threads.hpp"
 

@@ -9,39 +9,18 @@
 #include "cobble/error.hpp"
 #include "cobble/half.hpp"
 #include "cobble/pattern.hpp"
+#include "support/hand_cases.hpp"
 
 // Cases small enough to be checked by hand. In all of them d = 1 and scale = 1 unless said otherwise, so that a score
 // is the product of two numbers. Gradients by finite differences: finite_difference_test.cpp.
 
 using namespace cobble;
+using namespace cobble::test;
 
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-using Numbers = std::vector<double>;
-
-/// One batch entry, one head.
-TensorView<const double> tensor(const Numbers& numbers, std::int64_t features = 1) {
-  return {numbers, static_cast<std::int64_t>(numbers.size()) / features, features};
-}
-
-ReferenceProblem<double> problem(const Pattern& pattern, const Numbers& query, const Numbers& key, const Numbers& value,
-                                 const Numbers& grad_output) {
-  return {pattern, tensor(query), tensor(key), tensor(value), tensor(grad_output), {}, 1.0};
-}
-
-void check_equal(const Tensor<double>& actual, const Numbers& expected) {
-  REQUIRE(actual.values().size() == expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    CAPTURE(i);
-    if (std::isfinite(expected[i])) {
-      CHECK(actual.values()[i] == doctest::Approx(expected[i]).epsilon(1e-14));
-    } else {
-      CHECK(actual.values()[i] == expected[i]);
-    }
-  }
-}
 
 /// Row 0 attends to keys 0 and 1, row 1 to none, row 2 to key 1. Nobody attends to key 2.
 Pattern pattern_with_empty_row() {

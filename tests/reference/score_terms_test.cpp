@@ -8,12 +8,13 @@
 
 #include "cobble/reference.hpp"
 #include "support/error_of.hpp"
+#include "support/hand_cases.hpp"
 
 // The terms of a score in the reference, by hand: d = 1 and scale = 1 throughout. Their gradients by finite
 // differences: finite_difference_test.cpp.
 
 using namespace cobble;
-using cobble::test::error_of;
+using namespace cobble::test;
 
 namespace {
 
@@ -21,28 +22,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 const double kLn2 = std::log(2.0);
 const double kLn3 = std::log(3.0);
-using Numbers = std::vector<double>;
-
-TensorView<const double> tensor(const Numbers& numbers) {
-  return {numbers, static_cast<std::int64_t>(numbers.size()), 1};
-}
-
-ReferenceProblem<double> problem(const Pattern& pattern, const Numbers& query, const Numbers& key, const Numbers& value,
-                                 const Numbers& grad_output) {
-  return {pattern, tensor(query), tensor(key), tensor(value), tensor(grad_output), {}, 1.0};
-}
-
-void check_equal(const Tensor<double>& actual, const Numbers& expected) {
-  REQUIRE(actual.values().size() == expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    CAPTURE(i);
-    if (std::isfinite(expected[i])) {
-      CHECK(actual.values()[i] == doctest::Approx(expected[i]).epsilon(1e-14));
-    } else {
-      CHECK(actual.values()[i] == expected[i]);
-    }
-  }
-}
 
 /// The values of a bias, and the terms that hold it.
 struct Bias {

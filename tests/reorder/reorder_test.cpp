@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cobble/plan.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 #include "support/sample_patterns.hpp"
 #include "support/shuffled.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cobble/compressed.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 #include "support/random.hpp"
 #include "support/tensors.hpp"
 

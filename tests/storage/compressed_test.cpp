@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cobble/convert.hpp"
-#include "support/errors.hpp"
+#include "support/error_of.hpp"
 #include "support/random.hpp"
 #include "support/sparse.hpp"
 

@@ -7,6 +7,7 @@
 #include "cobble/attention.hpp"
 #include "cobble/plan.hpp"
 #include "cobble/reference.hpp"
+#include "cobble/score_terms.hpp"
 #include "support/tensors.hpp"
 
 // The inputs of a forward and backward, and the comparison of their results with the reference.
@@ -66,9 +67,9 @@ Inputs<T> normal_inputs(const Plan& plan, std::uint64_t seed) {
 }
 
 template <class T>
-ReferenceResult reference_of(const Plan& plan, const Inputs<T>& inputs) {
+ReferenceResult reference_of(const Plan& plan, const Inputs<T>& inputs, const ScoreTerms<T>& terms = {}) {
   return reference_attention(ReferenceProblem<T>{plan.patterns(), inputs.query, inputs.key, inputs.value,
-                                                 inputs.grad_output, inputs.grad_lse, plan.problem().scale});
+                                                 inputs.grad_output, inputs.grad_lse, plan.problem().scale, terms});
 }
 
 /// What forward and backward return.
@@ -96,6 +97,17 @@ Results<T> run(const Plan& plan, const Inputs<T>& inputs) {
   Results<T> results;
   results.attention = run_forward(plan, inputs);
   results.gradients = run_backward(plan, inputs, results.attention);
+  return results;
+}
+
+/// With terms of scores, and the gradients of all of them.
+template <class T>
+Results<T> run(const Plan& plan, const Inputs<T>& inputs, const ScoreTerms<T>& terms) {
+  const TensorView<const T> query = inputs.query, key = inputs.key, value = inputs.value;
+  Results<T> results;
+  results.attention = forward(plan, query, key, value, terms);
+  results.gradients = backward(plan, query, key, value, results.attention, TensorView<const T>(inputs.grad_output),
+                               BackwardOptions<T>{.grad_lse = inputs.grad_lse, .terms = terms, .bias_gradient = true});
   return results;
 }
 
