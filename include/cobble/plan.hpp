@@ -56,8 +56,11 @@ struct PlanOptions {
   std::int64_t element_bytes = 4;      ///< of the compute type: fast memory in words = bytes / element_bytes
   std::int64_t row_panel = 0;          ///< of recompute; 0: chosen; otherwise rows of a panel
   std::int64_t column_panel = 0;       ///< of recompute; 0: chosen; otherwise columns of a panel
-  CostModel cost_model = {};           ///< what the choice between hardware candidates goes by
-  bool calibrate = false;              ///< measure_cost_model() first, and go by its result
+  /// That the backward of few heads is to keep busy; 0: as many as the machine has cores. Sums are cut accordingly, so
+  /// that gradients depend on it in their last bits; they do not depend on how many threads then run.
+  std::int64_t threads = 0;
+  CostModel cost_model = {};  ///< what the choice between hardware candidates goes by
+  bool calibrate = false;     ///< measure_cost_model() first, and go by its result
   /// Lets tokens stand in another order inside forward and backward, whose tensors and results keep the caller's:
   /// automatic where the saving that is predicted beats the time of copying, any other method always. For one pattern,
   /// without parameter_gradients; terms of scores must not depend on positions. Making the order takes O(pairs) memory.

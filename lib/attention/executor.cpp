@@ -165,10 +165,13 @@ void Executor<Storage>::create(const Block& block) {
     case Operand::grad_query: return create_sums(grad_query_, block);
     case Operand::row_maximum:
     case Operand::row_sum: return init_statistics(block);
-    case Operand::grad_key: grad_key_ = key_sums(block); return create_key_sums(grad_key_, block.rows, block.columns);
-    case Operand::grad_value:
-      grad_value_ = key_sums(block);
-      return create_key_sums(grad_value_, block.rows, block.columns);
+    case Operand::grad_key:
+    case Operand::grad_value: {
+      KeySums& sums = block.operand == Operand::grad_key ? grad_key_ : grad_value_;
+      sums = key_sums(block);
+      sums.begun = false;
+      return begin_key_sums(sums, block.rows, block.columns);
+    }
     case Operand::score:
     case Operand::grad_score: return set_tile(block);
     case Operand::delta:  // begins as grad_lse
@@ -228,10 +231,16 @@ auto Executor<Storage>::key_sums(const Block& block) const -> KeySums {
 template <class Storage>
 void Executor<Storage>::create_sums(Sums& sums, const Block& block) {
   sums.features = block.columns;
-  std::fill_n(sums.values, block.rows.size() * sums.stride(), T{0});
+  sums.begun = false;
   if (sums.transposed == nullptr) return;
   sums.transposed_stride = round_up(block.rows.size(), kPaddedElements);
   std::fill_n(sums.transposed, block.columns.size() * sums.transposed_stride, T{0});
+}
+
+template <class Storage>
+void Executor<Storage>::begin_sums(Sums& sums, std::int64_t rows) const {
+  if (!sums.begun) std::fill_n(sums.values, rows * sums.stride(), T{0});
+  sums.begun = true;
 }
 
 template <class Storage>
@@ -241,6 +250,10 @@ void Executor<Storage>::stream(const Block& block, std::int64_t, Stream directio
   if (weights && direction != Stream::in) weight_sums_ = {weight_slice(block)};
   if (keys && direction == Stream::in) {
     part_ = key_sums(block);
+  } else if (keys && direction == Stream::out) {
+    KeySums& sums = block.operand == Operand::grad_key ? grad_key_ : grad_value_;
+    sums = key_sums(block);
+    sums.begun = false;
   } else if (direction == Stream::out) {
     create(block);
   } else if (!weights || direction == Stream::in) {
@@ -287,7 +300,10 @@ void Executor<Storage>::store(const Block& block) {
 }
 
 template <class Storage>
-void Executor<Storage>::drop(const Block&) {}
+void Executor<Storage>::drop(const Block& block) {
+  if (block.operand == Operand::grad_key) begin_key_sums(grad_key_, block.rows, block.columns);
+  if (block.operand == Operand::grad_value) begin_key_sums(grad_value_, block.rows, block.columns);
+}
 
 template class Executor<float>;
 template class Executor<double>;

@@ -138,6 +138,7 @@ class Executor final : public WalkVisitor {
     /// inputs go there. Null: there is none.
     T* transposed = nullptr;
     std::int64_t transposed_stride = 0;
+    bool begun = true;  ///< or else `values` holds nothing yet, and counts as 0
 
     std::int64_t stride() const noexcept { return round_up(features.size(), kPaddedElements); }
     T* at(std::int64_t row, std::int64_t feature) const noexcept {
@@ -152,6 +153,7 @@ class Executor final : public WalkVisitor {
     const CompressedOperand<T>* operand = nullptr;  ///< null: dense
     Head head = {};
     T* entries = nullptr;  ///< of the whole matrix
+    bool begun = true;     ///< or else the rows and features that the block names hold nothing yet, and count as 0
   };
 
   void set_tile(const Block& block);
@@ -163,7 +165,9 @@ class Executor final : public WalkVisitor {
   /// Where the gradients of keys or values that a block names are summed up; rows count from the tensor's first.
   KeySums key_sums(const Block& block) const;
   KeySums compressed_key_sums(const CompressedOperand<T>& operand, const Block& block) const;
-  void create_key_sums(const KeySums& sums, Range rows, Range features);
+  /// Sets sums that have not begun to 0.
+  void begin_key_sums(KeySums& sums, Range rows, Range features);
+  void begin_sums(Sums& sums, std::int64_t rows) const;
   /// Adds part_.
   void add_slice(const KeySums& to, Range rows, Range features);
   void write(const Sums& sums, const TensorView<Storage>& tensor, const Block& block) const;
@@ -171,7 +175,7 @@ class Executor final : public WalkVisitor {
   void doubt(const T* row, std::int64_t count) const;
   void write_grad_query(const Block& block);
   void create_sums(Sums& sums, const Block& block);
-  /// Adds the transposed part of sums.
+  /// Begins sums that nothing was added to, and adds their transposed part.
   void settle(Sums& sums, std::int64_t rows);
   /// One value a row.
   void write_column(const T* from, const TensorView<T>& tensor, const Head& head, Range rows) const;
@@ -192,9 +196,9 @@ class Executor final : public WalkVisitor {
   /// The same of bfloat16 where the instruction set has tiles for it; false when that does not take this product.
   bool multiply_pairs_by_amx(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features, T* tile);
   /// sums_i += alpha sum_j tile_ij columns_j
-  void add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step, const Sums& sums);
+  void add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step, Sums& sums);
   /// sums_j += alpha sum_i tile_ij rows_i, in the memory of the pass
-  void add_to_columns(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product, const KeySums& sums);
+  void add_to_columns(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product, KeySums& sums);
   /// to_j = alpha sum_i tile_ij rows_i, or += when `add`, over a dense tile and whole vectors of features.
   void multiply_columns(T alpha, const T* tile, Panel<Storage>& rows, Range features, kernels::FeatureRows<T> to,
                         bool add);

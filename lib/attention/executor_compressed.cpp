@@ -110,7 +110,9 @@ auto Executor<Storage>::compressed_key_sums(const CompressedOperand<T>& operand,
 }
 
 template <class Storage>
-void Executor<Storage>::create_key_sums(const KeySums& sums, Range rows, Range features) {
+void Executor<Storage>::begin_key_sums(KeySums& sums, Range rows, Range features) {
+  if (sums.begun) return;
+  sums.begun = true;
   if (sums.operand == nullptr) return set_zero(sums.matrix, rows, features);
   entries_.assign(*sums.operand->input, sums.head.batch, sums.head.key_value, rows, features);
   for (std::int64_t k = 0; k < entries_.count(); ++k) sums.entries[entries_.place(k)] = T{0};
@@ -135,6 +137,7 @@ void Executor<Storage>::add_slice(const KeySums& to, Range rows, Range features)
 
 template <class Storage>
 void Executor<Storage>::settle(Sums& sums, std::int64_t rows) {
+  begin_sums(sums, rows);
   if (sums.transposed_stride == 0) return;
   constexpr std::int64_t kBlock = 16;  // a cache line of the rows, read from as many of the other
   for (std::int64_t begin = 0; begin < sums.features.size(); begin += kBlock) {
@@ -150,6 +153,7 @@ void Executor<Storage>::settle(Sums& sums, std::int64_t rows) {
 template <class Storage>
 void Executor<Storage>::write_grad_query(const Block& block) {
   const CompressedOperand<T>& operand = tensors_.compressed_query;
+  begin_sums(grad_query_, block.rows.size());
   if (operand.grad_values.empty()) {
     settle(grad_query_, block.rows.size());
     return write(grad_query_, tensors_.grad_query, block);

@@ -48,6 +48,7 @@ void Executor<Storage>::compute(const Step& step) {
                                head_matrix(tensors_.projected_value, step.head.batch, step.head.key_value), step.rows,
                                step.features, step.keys);
     case Operation::fold_query: {
+      begin_sums(grad_query_, step.rows.size());
       const T* const origin = grad_query_.at(-step.rows.begin, 0);  // so that rows count from the tensor's first
       return add_fold<T>(head_matrix(tensors_.query_input, step.head.batch, step.head.query),
                          {origin, grad_query_.stride(), 1}, weight_sums_.matrix, step.rows, plan_.problem.head_dim,
@@ -145,7 +146,7 @@ void Executor<Storage>::update_softmax() {
       map_.is_dense() ? kernels_.online_softmax(map_.dense(scratch_.score), maximum, sum, scratch_.rescale)
                       : kernels_.pair_online_softmax(map_.pairs(), scratch_.score, maximum, sum, scratch_.rescale);
   if (!rescaled) return;
-  for (std::int64_t i = 0; i < map_.rows(); ++i) {
+  for (std::int64_t i = 0; output_.begun && i < map_.rows(); ++i) {
     if (scratch_.rescale[i] == T{1}) continue;
     kernels_.scale(output_.features.size(), scratch_.rescale[i], output_.at(i, output_.features.begin));
   }
@@ -177,9 +178,15 @@ bool Executor<Storage>::all_pairs_count(Panel<Storage>& operand) {
 }
 
 template <class Storage>
-void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step,
-                                    const Sums& sums) {
+void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step, Sums& sums) {
   const Range features = step.features;
+  const bool dense = may_multiply_densely(step.kind, columns) && !multiplies_entries(columns, features);
+  const bool begins = dense && !sums.begun && features == sums.features;
+  if (begins) {
+    sums.begun = true;
+  } else {
+    begin_sums(sums, map_.rows());
+  }
   if (multiplies_entries(columns, features)) {
     return add_entries_to_rows(alpha, tile, columns.entries(), features, sums);
   }
@@ -188,7 +195,7 @@ void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& colu
     kernels_.pairs_to_rows(map_.pairs(), features.size(), alpha, tile, columns.rows(features), {first, sums.stride()});
     return;
   }
-  if (may_multiply_densely(step.kind, columns)) {
+  if (dense) {
     const kernels::FeatureRows<const T> keys = columns.padded(features);
     kernels_.multiply({.rows = map_.rows(),
                        .columns = round_up(features.size(), kPaddedElements),
@@ -201,7 +208,7 @@ void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& colu
                        .b_stride = keys.stride,
                        .c = first,
                        .c_stride = sums.stride(),
-                       .add = true,
+                       .add = !begins,
                        .inner_of_row = map_.keys_of_query()});
     return;
   }
@@ -232,7 +239,16 @@ void Executor<Storage>::multiply_columns(T alpha, const T* tile, Panel<Storage>&
 
 template <class Storage>
 void Executor<Storage>::add_to_columns(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product,
-                                       const KeySums& key_sums) {
+                                       KeySums& key_sums) {
+  const bool dense = key_sums.operand == nullptr && may_multiply_densely(step.kind, rows);
+  const bool in_place = dense && map_.gathered_keys().empty() && key_sums.matrix.feature_distance == 1 &&
+                        step.features.size() % kPaddedElements == 0;
+  const bool begins = in_place && !key_sums.begun;
+  if (begins) {
+    key_sums.begun = true;
+  } else {
+    begin_key_sums(key_sums, step.keys, step.features);
+  }
   if (key_sums.operand != nullptr) return add_to_entries(alpha, tile, rows, step, product, key_sums);
   const HeadMatrix<T>& sums = key_sums.matrix;
   const Range features = step.features;
@@ -247,12 +263,12 @@ void Executor<Storage>::add_to_columns(T alpha, const T* tile, Panel<Storage>& r
     kernels_.pairs_to_keys(map_.pairs(), features.size(), alpha, tile, rows.rows(features), {first, stride});
     return;
   }
-  if (may_multiply_densely(step.kind, rows)) {
-    const bool in_place = gathered.empty() && distance == 1 && features.size() % kPaddedElements == 0;
+  if (dense) {
     const std::int64_t product_stride = round_up(features.size(), kPaddedElements);
     multiply_columns(
         alpha, tile, rows, features,
-        in_place ? kernels::FeatureRows<T>{first, stride} : kernels::FeatureRows<T>{product, product_stride}, in_place);
+        in_place ? kernels::FeatureRows<T>{first, stride} : kernels::FeatureRows<T>{product, product_stride},
+        in_place && !begins);
     if (in_place) return;
     for (std::int64_t key = 0; key < map_.keys(); ++key) {
       add_scaled<T>(features.size(), T{1}, product + key * product_stride, 1, first + row_of(key) * stride, distance);

@@ -416,8 +416,12 @@ PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionS
   if (options.parameter_gradients) choose_projections(realized, options);
   measure_store(realized);
   if (realized.schedule == Schedule::recompute && realized.backward_passes == BackwardPasses::one) {
-    // The model counts one walk after another.
-    cut_slices(realized, options.tile_sizes == TileSizes::model ? 1 : std::numeric_limits<std::int64_t>::max());
+    // The model counts one walk after another. Five of the seven products are backward's.
+    if (options.tile_sizes == TileSizes::model) {
+      leave_whole(realized);
+    } else {
+      cut_slices(realized, candidate.summary.seconds * 5 / 7, options.element_bytes);
+    }
   }
   const WalkTraffic forward = forward_traffic(realized);
   const WalkTraffic backward =

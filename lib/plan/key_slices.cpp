@@ -63,6 +63,58 @@ KeySlices cut_sequence(const PlanData& plan, const Sequence& sequence, std::int6
   return slices;
 }
 
+/// What slices cost, for one group.
+struct SliceCosts {
+  double seconds = 0;  ///< of the group's backward on one thread
+  double seconds_per_value = 0;
+  std::int64_t values_per_slot = 0;
+  std::int64_t most_values = 0;
+  std::int64_t threads = 1;  ///< for one group
+  std::int64_t most = 1;     ///< slices
+};
+
+KeySlices best_slices(const PlanData& plan, const Sequence& sequence, const SliceCosts& costs) {
+  const std::int64_t most = std::clamp<std::int64_t>(sequence.pairs_before.back() / kSlicePairs, 1, costs.most);
+  std::vector<std::int64_t> counts;
+  for (std::int64_t count = most; count > 1; count = divide_up(count, 2)) counts.push_back(count);
+  for (const std::int64_t count : {costs.threads, 2 * costs.threads}) {
+    if (count > 1 && count <= most) counts.push_back(count);
+  }
+  KeySlices best = cut_sequence(plan, sequence, 1);
+  double best_seconds = costs.seconds;
+  for (const std::int64_t count : counts) {
+    KeySlices slices = cut_sequence(plan, sequence, count);
+    const std::int64_t values = slices.slot_count * costs.values_per_slot;
+    if (values > costs.most_values) continue;
+    const double slots = static_cast<double>(values) * costs.seconds_per_value;
+    constexpr double kNextToNothing = 1.0 / 64;
+    if (slots <= kNextToNothing * costs.seconds) return slices;
+    const auto turns = static_cast<double>(divide_up(slices.count(), costs.threads));
+    const double seconds = (costs.seconds + slots) * turns / static_cast<double>(slices.count());
+    if (seconds >= best_seconds) continue;
+    best = std::move(slices);
+    best_seconds = seconds;
+  }
+  return best;
+}
+
+/// Fills in the slices of every group; cut(sequence) once for each distinct one.
+template <class Cut>
+void cut_groups(PlanData& plan, Cut cut) {
+  std::map<std::vector<std::size_t>, std::int32_t> known;
+  for (std::int64_t batch = 0; batch < plan.problem.batch; ++batch) {
+    for (std::int64_t key_value = 0; key_value < plan.problem.key_value_heads; ++key_value) {
+      std::vector<std::size_t> members;
+      for (std::int64_t member = 0; member < plan.heads_per_group(); ++member) {
+        members.push_back(plan.pattern_index({batch, key_value * plan.heads_per_group() + member, key_value}));
+      }
+      const auto [entry, is_new] = known.try_emplace(members, static_cast<std::int32_t>(plan.key_slices.size()));
+      plan.slices_of_group.push_back(entry->second);
+      if (is_new) plan.key_slices.push_back(cut(sequence_of(plan, members)));
+    }
+  }
+}
+
 }  // namespace
 
 std::int64_t PlanData::most_slices() const noexcept {
@@ -86,7 +138,11 @@ std::int64_t all_slot_values(const PlanData& plan, std::int64_t features) noexce
   return plan.problem.batch * plan.problem.key_value_heads * plan.most_slots() * slot_values(plan, features);
 }
 
-void cut_slices(PlanData& plan, std::int64_t most) {
+void leave_whole(PlanData& plan) {
+  cut_groups(plan, [&plan](const Sequence& sequence) { return cut_sequence(plan, sequence, 1); });
+}
+
+void cut_slices(PlanData& plan, double seconds, std::int64_t element_bytes) {
   const Problem& problem = plan.problem;
   const std::int64_t groups = problem.batch * problem.key_value_heads;
   // Tasks for many threads, and slots that take up little memory beside q, k, v, o and their gradients.
@@ -96,33 +152,17 @@ void cut_slices(PlanData& plan, std::int64_t most) {
   const std::int64_t tensors =
       2 * problem.batch * features *
       (problem.query_heads * plan.patterns.rows() + problem.key_value_heads * plan.patterns.columns());
-  // A value of a slot is set to 0, written, read and added, which takes as long as a quarter of a pair's products.
-  constexpr std::int64_t kPairsPerSlotValue = 8;
-  const std::int64_t room = std::min(std::max(kCheapValues, tensors / 16), plan.total_pairs / kPairsPerSlotValue);
-  most = std::clamp<std::int64_t>(divide_up(kTasks, groups), 1, std::max<std::int64_t>(most, 1));
-  std::map<std::vector<std::size_t>, std::int32_t> known;
-  for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
-    for (std::int64_t key_value = 0; key_value < problem.key_value_heads; ++key_value) {
-      std::vector<std::size_t> members;
-      for (std::int64_t member = 0; member < plan.heads_per_group(); ++member) {
-        members.push_back(plan.pattern_index({batch, key_value * plan.heads_per_group() + member, key_value}));
-      }
-      const auto [entry, is_new] = known.try_emplace(members, static_cast<std::int32_t>(plan.key_slices.size()));
-      plan.slices_of_group.push_back(entry->second);
-      if (!is_new) continue;
-      const Sequence sequence = sequence_of(plan, members);
-      std::int64_t count = std::clamp<std::int64_t>(sequence.pairs_before.back() / kSlicePairs, 1, most);
-      plan.key_slices.push_back(cut_sequence(plan, sequence, count));
-      const auto too_large = [&] {
-        const std::int64_t values = slot_values(plan, problem.head_dim) + slot_values(plan, problem.value_dim);
-        return groups * plan.key_slices.back().slot_count * values > room;
-      };
-      while (count > 1 && too_large()) {
-        count = divide_up(count, 2);
-        plan.key_slices.back() = cut_sequence(plan, sequence, count);
-      }
-    }
-  }
+  // A value of a slot is written, read and added to another, which is read and written, past what caches hold.
+  constexpr std::int64_t kMovesPerValue = 5;
+  SliceCosts costs;
+  costs.threads = divide_up(plan.threads, groups);
+  costs.most = std::max(divide_up(kTasks, groups), costs.threads);
+  costs.seconds = seconds / static_cast<double>(groups);
+  costs.seconds_per_value = static_cast<double>(kMovesPerValue * element_bytes) / plan.cost_model.bytes_per_second;
+  costs.most_values = std::max(kCheapValues, tensors / 16) / groups;
+  costs.values_per_slot = plan.column_range(Product::backward_rows, 0).size() *
+                          (round_up(problem.head_dim, kPaddedElements) + round_up(problem.value_dim, kPaddedElements));
+  cut_groups(plan, [&](const Sequence& sequence) { return best_slices(plan, sequence, costs); });
 }
 
 }  // namespace cobble::detail

@@ -9,6 +9,7 @@
 #include "cobble/fast_memory.hpp"
 #include "cobble/model.hpp"
 #include "core/checked.hpp"
+#include "model/machine_cores.hpp"
 #include "plan/candidates.hpp"
 #include "plan/estimate.hpp"
 #include "plan/plan_data.hpp"
@@ -267,11 +268,13 @@ Plan make_plan(PatternGrid patterns, const Problem& problem, const PlanOptions& 
   require_positive(options.element_bytes, "element_bytes");
   require_not_negative(options.row_panel, "row_panel");
   require_not_negative(options.column_panel, "column_panel");
+  require_not_negative(options.threads, "threads");
   PlanData plan = {.problem = completed(problem), .patterns = std::move(patterns)};
   require_broadcast(plan.patterns.batch(), plan.problem.batch, "batch");
   require_broadcast(plan.patterns.heads(), plan.problem.query_heads, "heads");
   count_pairs(plan);
   plan.fast_memory_words = fast_memory(options.fast_memory_bytes).bytes / options.element_bytes;
+  plan.threads = options.threads > 0 ? options.threads : detail::machine_cores();
   plan.cost_model =
       options.calibrate ? measure_cost_model(options.element_bytes, plan.problem.head_dim) : options.cost_model;
   const AttentionSize size = mean_size(plan);

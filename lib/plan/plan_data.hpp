@@ -79,6 +79,7 @@ struct PlanData {
   ProjectionTiles project_value = {};
   double split_point = 0;
   std::int64_t fast_memory_words = 0;
+  std::int64_t threads = 1;  ///< that backward is cut for
   std::int64_t total_pairs = 0;
   CostModel cost_model = {};
   std::optional<Reordering> reordering = {};       ///< of `patterns` against the caller's
@@ -152,9 +153,12 @@ void measure_store(PlanData& plan);
 /// How many pair values, of P and of dS each, outlive a task: all of a head when materialized.
 std::int64_t pair_store_values(const PlanData& plan) noexcept;
 
-/// Cuts the one-pass backward into slices: at most `most`, of at least kSlicePairs pairs each, and so few that their
-/// slots stay small beside the tensors.
-void cut_slices(PlanData& plan, std::int64_t most);
+/// Cuts the one-pass backward, which takes `seconds` on one thread, into slices of at least kSlicePairs pairs each: as
+/// many as plan.threads threads get done with soonest, slots included, and more where these cost next to nothing; so
+/// few that slots stay small beside the tensors.
+void cut_slices(PlanData& plan, double seconds, std::int64_t element_bytes);
+/// One slice for each key/value head.
+void leave_whole(PlanData& plan);
 inline constexpr std::int64_t kSlicePairs = std::int64_t{1} << 18;
 /// Elements of one slot for dK or dV of a column panel with so many features, and of all slots of all heads.
 std::int64_t slot_values(const PlanData& plan, std::int64_t features) noexcept;

@@ -3,6 +3,7 @@
 #include <array>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "plan/tile_names.hpp"
 
@@ -107,14 +108,26 @@ void row_tile(const PlanData& plan, const TileNames& names, const PlanTile& tile
   visitor.drop(key);
 }
 
+/// What a slice has reached of the sums over its row panels.
+struct SliceOfKeys {
+  const KeySlices& slices;
+  std::int64_t index = 0;
+  std::vector<bool> begun;  ///< of each column panel
+
+  std::int64_t name(std::int64_t column_panel) const { return slices.named_slice(index, column_panel); }
+};
+
 /// Adds a tile to the gradients of its keys, which pass through fast memory; P and dS are there, and so are the rows.
-void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& tile, std::int64_t slice,
+void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& tile, SliceOfKeys& slice,
                  WalkVisitor& visitor) {
   const std::int64_t streamed = plan.product(Product::backward_rows).streamed;
+  const std::int64_t panel = plan.key_panel(tile.column_begin);
+  const bool begun = slice.begun[static_cast<std::size_t>(panel)];
+  slice.begun[static_cast<std::size_t>(panel)] = true;
   const auto add = [&](Block sums, Operation operation) {
-    sums.slice = slice;
+    sums.slice = slice.name(panel);
     const std::int64_t tokens = streamed == 0 ? sums.tokens : streamed;
-    visitor.stream(sums, tokens * sums.columns.size(), Stream::in_out);
+    visitor.stream(sums, tokens * sums.columns.size(), begun ? Stream::in_out : Stream::out);
     visitor.compute(names.step(operation, tile, sums.columns));
     visitor.drop(sums);
   };
@@ -123,8 +136,8 @@ void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& t
 }
 
 /// Gradients of a row panel's queries in one pass, each tile added to the slice of the gradients of its keys.
-void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, const KeySlices& slices,
-                        std::int64_t slice, WalkVisitor& visitor) {
+void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, SliceOfKeys& slice,
+                        WalkVisitor& visitor) {
   const TileNames names(plan, head, plan.row_range(Product::backward_rows, row_panel));
   const Block resident[] = {names.rows(Operand::query, names.features()),
                             names.rows(Operand::grad_output, names.value_features()), names.statistic(Operand::lse),
@@ -136,7 +149,7 @@ void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
     const Block score = names.pairs(Operand::score, tile);
     const Block grad_score = names.pairs(Operand::grad_score, tile);
     row_tile(plan, names, tile, visitor);
-    add_to_keys(plan, names, tile, slices.named_slice(slice, plan.key_panel(tile.column_begin)), visitor);
+    add_to_keys(plan, names, tile, slice, visitor);
     visitor.drop(score);
     visitor.drop(grad_score);
   }
@@ -146,8 +159,8 @@ void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
 }
 
 /// The same with the keys of a tile in fast memory and the rows of a long panel passing by.
-void one_pass_passing_rows(const PlanData& plan, const Head& head, std::int64_t row_panel, const KeySlices& slices,
-                           std::int64_t slice, WalkVisitor& visitor) {
+void one_pass_passing_rows(const PlanData& plan, const Head& head, std::int64_t row_panel, const SliceOfKeys& slice,
+                           WalkVisitor& visitor) {
   const TileNames names(plan, head, plan.row_range(Product::backward_rows, row_panel));
   const Block whole_grad_query = names.rows(Operand::grad_query, names.features());
   begin_passing(visitor, {whole_grad_query});
@@ -160,7 +173,7 @@ void one_pass_passing_rows(const PlanData& plan, const Head& head, std::int64_t 
     const Block grad_output = names.rows(Operand::grad_output, names.value_features(), tile);
     Block grad_key = names.keys(Operand::grad_key, tile, names.features());
     Block grad_value = names.keys(Operand::grad_value, tile, names.value_features());
-    grad_key.slice = grad_value.slice = slices.named_slice(slice, plan.key_panel(tile.column_begin));
+    grad_key.slice = grad_value.slice = slice.name(plan.key_panel(tile.column_begin));
     visitor.create(grad_score);
     visitor.load(value);
     pass_by(visitor, {{grad_output, Stream::in}},
@@ -196,27 +209,35 @@ std::array<Block, 2> key_sums(const PlanData& plan, const TileNames& names, std:
   return sums;
 }
 
-/// A slice of a group's row panels, one after another; each column panel that it touches begins at 0.
+/// A slice of a group's row panels, one after another. Each column panel that it touches begins with the first tile, or
+/// where tiles move some of its keys only, at 0 before all of them.
 void one_pass_slice(const PlanData& plan, const Head& group, std::int64_t slice, WalkVisitor& visitor) {
   const KeySlices& slices = plan.slices(group);
   const TileNames names(plan, group, {});
+  const ProductTiles& tiles = plan.product(Product::backward_rows);
   const std::int64_t panels = plan.row_panels(Product::backward_rows);
-  for (std::int64_t panel = 0; panel < plan.column_panels(Product::backward_rows); ++panel) {
-    if (slices.slot(slice, panel) < 0) continue;
-    for (const Block& block : key_sums(plan, names, panel, slices.named_slice(slice, panel))) {
-      visitor.stream(block, 1, Stream::out);  // a panel of keys may be wider than fast memory
-      visitor.drop(block);
+  SliceOfKeys keys = {slices, slice, std::vector<bool>(static_cast<std::size_t>(slices.column_panels), false)};
+  const auto begin_others = [&] {
+    for (std::int64_t panel = 0; panel < slices.column_panels; ++panel) {
+      if (slices.slot(slice, panel) < 0 || keys.begun[static_cast<std::size_t>(panel)]) continue;
+      keys.begun[static_cast<std::size_t>(panel)] = true;
+      for (const Block& block : key_sums(plan, names, panel, keys.name(panel))) {
+        visitor.stream(block, 1, Stream::out);  // a panel of keys may be wider than fast memory
+        visitor.drop(block);
+      }
     }
-  }
+  };
+  if (tiles.streamed > 0 || tiles.rows_pass || plan.gathers) begin_others();
   for (std::int64_t index = slices.begins[static_cast<std::size_t>(slice)];
        index < slices.begins[static_cast<std::size_t>(slice) + 1]; ++index) {
     const Head head{group.batch, group.query + index / panels, group.key_value};
-    if (plan.product(Product::backward_rows).rows_pass) {
-      one_pass_passing_rows(plan, head, index % panels, slices, slice, visitor);
+    if (tiles.rows_pass) {
+      one_pass_passing_rows(plan, head, index % panels, keys, visitor);
     } else {
-      one_pass_row_panel(plan, head, index % panels, slices, slice, visitor);
+      one_pass_row_panel(plan, head, index % panels, keys, visitor);
     }
   }
+  begin_others();  // keys that nobody attends to
 }
 
 /// Adds up the slices of a column panel, in their order.

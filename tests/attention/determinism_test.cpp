@@ -169,7 +169,7 @@ TEST_CASE("a workspace stays as it is once it has served the largest call, withi
 }
 
 TEST_CASE("backward in several slices has the same bits for any number of threads") {
-  const Plan plan = make_plan(causal(1500), {.head_dim = 2, .value_dim = 3});
+  const Plan plan = make_plan(causal(1500), {.head_dim = 2, .value_dim = 3}, {.threads = 4});
   REQUIRE(plan.data().most_slices() > 2);
   const Inputs<float> inputs = normal_inputs<float>(plan, 13);
   const Results<float> expected = on_threads(1, [&] { return run(plan, inputs); });

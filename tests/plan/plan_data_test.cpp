@@ -180,7 +180,7 @@ const KeySlices& slices_of(const Plan& plan, std::int64_t key_value = 0) {
 
 TEST_CASE("slices of the one-pass backward hold about as many pairs each") {
   const Pattern pattern = window(16384, 255, 0);
-  const Plan plan = make_plan(pattern, {.head_dim = 8}, {.schedule = Schedule::recompute});
+  const Plan plan = make_plan(pattern, {.head_dim = 64}, {.schedule = Schedule::recompute});
   const KeySlices& slices = slices_of(plan);
   REQUIRE(slices.count() == pattern.pairs() / kSlicePairs);
   CHECK(slices.begins.front() == 0);
@@ -193,15 +193,27 @@ TEST_CASE("slices of the one-pass backward hold about as many pairs each") {
   }
 }
 
-TEST_CASE("where slices would all touch the same keys, there are as many as their sums are worth") {
-  const Plan plan = make_plan(full(2048), {.head_dim = 64}, {.schedule = Schedule::recompute});
-  const KeySlices& slices = slices_of(plan);
-  CHECK(slices.count() < full(2048).pairs() / kSlicePairs);
-  CHECK(slices.slot_count * (slot_values(plan.data(), 64) + slot_values(plan.data(), 64)) <= 2048 * 2048 / 8);
+TEST_CASE("where slices all touch the same keys, threads get some each, and one thread few or none") {
+  const Pattern pattern = random_pairs(8192, 8192, 64, 5);
+  const auto slices = [&](const Problem& problem, std::int64_t threads) {
+    return slices_of(make_plan(pattern, problem, {.schedule = Schedule::recompute, .threads = threads})).count();
+  };
+  CHECK(slices({.head_dim = 64}, 1) == 1);
+  CHECK(slices({.head_dim = 64}, 2) == 2);
+  CHECK(slices({.head_dim = 64, .query_heads = 2}, 2) == 1);
+  CHECK(pattern.pairs() / kSlicePairs == 2);
+  CHECK(slices({.head_dim = 64}, 16) == 2);
+}
+
+TEST_CASE("slots of slices stay small beside the tensors") {
+  const Plan plan = make_plan(full(65536), {.head_dim = 64}, {.schedule = Schedule::recompute, .threads = 64});
+  const std::int64_t values = all_slot_values(plan.data(), 64) + all_slot_values(plan.data(), 64);
+  CHECK(slices_of(plan).count() > 1);
+  CHECK(values <= std::int64_t{1} << 24);
 }
 
 TEST_CASE("of the slices that touch a panel of keys the first has the caller's memory, the others a slot each") {
-  const Plan plan = make_plan(window(8192, 255, 0), {.head_dim = 8}, {.schedule = Schedule::recompute});
+  const Plan plan = make_plan(window(8192, 255, 0), {.head_dim = 64}, {.schedule = Schedule::recompute});
   const KeySlices& slices = slices_of(plan);
   REQUIRE(slices.count() > 2);
   std::vector<bool> used(static_cast<std::size_t>(slices.slot_count) + 1, false);
