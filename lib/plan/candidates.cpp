@@ -53,9 +53,10 @@ std::int64_t square_panel(const Problem& problem, std::int64_t fast_memory_words
   return side;
 }
 
-/// The share of pairs in the non-empty tiles of a sample of row panels.
+/// The share of pairs in the non-empty tiles of a sample of row panels; fewer where these have many pairs.
 double sampled_fill(const PatternGrid& patterns, std::int64_t row_panel, std::int64_t column_panel) {
-  constexpr std::int64_t kSamples = 64;
+  constexpr std::int64_t kSamples = 16;
+  constexpr double kEnoughPairs = 1 << 15;
   const std::int64_t panels = divide_up(patterns.rows(), row_panel);
   const std::int64_t samples = std::min(panels, kSamples);
   const std::int64_t width = std::min(column_panel, patterns.columns());
@@ -64,7 +65,10 @@ double sampled_fill(const PatternGrid& patterns, std::int64_t row_panel, std::in
   double pairs = 0;
   double places = 0;
   for (const Pattern& pattern : patterns.patterns()) {
-    for (std::int64_t sample = 0; sample < samples; ++sample) {
+    const double enough = pairs + kEnoughPairs;
+    for (std::int64_t turn = 0; turn < kSamples && (turn < kSamples / 4 || pairs < enough); ++turn) {
+      const std::int64_t sample = turn * 7 % kSamples;  // all over the rows from the start
+      if (sample >= samples) continue;
       const std::int64_t begin = panels * sample / samples * row_panel;
       const std::int64_t end = std::min(begin + row_panel, patterns.rows());
       classifier.classify(pattern.node(), begin, end, tiles);

@@ -135,8 +135,8 @@ class PanelTally {
 /// From up to kSamples row panels of each pattern, of a long panel its first rows; fewer where these have many pairs.
 Tally sample(const PlanData& plan, const TileCut& cut, bool lists) {
   constexpr std::int64_t kSamples = 16;
-  constexpr std::int64_t kEnoughSamples = 4;
-  constexpr std::int64_t kEnoughRuns = 1 << 15;
+  constexpr std::int64_t kEnoughSamples = 2;
+  constexpr std::int64_t kEnoughRuns = 1 << 14;
   constexpr std::int64_t kRows = 64;
   const std::int64_t rows = plan.patterns.rows();
   if (rows == 0) return {};
@@ -174,12 +174,35 @@ Tally sample(const PlanData& plan, const TileCut& cut, bool lists) {
   return total;
 }
 
+/// What samples held, one of each cut that candidates use.
+class Samples {
+ public:
+  explicit Samples(const PlanData& plan) : plan_(plan) {}
+
+  const Tally& of(const TileCut& cut, bool lists) {
+    for (const Taken& taken : taken_) {
+      if (taken.cut == cut && taken.lists == lists) return taken.tally;
+    }
+    return taken_.emplace_back(Taken{cut, lists, sample(plan_, cut, lists)}).tally;
+  }
+
+ private:
+  struct Taken {
+    TileCut cut;
+    bool lists;
+    Tally tally;
+  };
+  const PlanData& plan_;
+  std::vector<Taken> taken_;
+};
+
 class Estimate {
  public:
-  Estimate(const PlanData& plan, const PlanOptions& options, const CandidatePlan& candidate)
+  Estimate(const PlanData& plan, const PlanOptions& options, const CandidatePlan& candidate, Samples& samples)
       : plan_(plan), cost_(plan.cost_model), element_bytes_(options.element_bytes), candidate_(candidate) {
-    for (const TileCut& cut : candidate.cuts)
-      tallies_.push_back(sample(plan, cut, candidate.lists || cut.most_pairs > 0));
+    for (const TileCut& cut : candidate.cuts) {
+      tallies_.push_back(samples.of(cut, candidate.lists || cut.most_pairs > 0));
+    }
   }
 
   const Tally& tally(Product product) const {
@@ -214,12 +237,10 @@ class Estimate {
   std::vector<Tally> tallies_;
 };
 
-}  // namespace
-
-void estimate(const PlanData& plan, const PlanOptions& options, CandidatePlan& candidate) {
+void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& samples, CandidatePlan& candidate) {
   const auto d = static_cast<double>(plan.problem.head_dim);
   const auto d_v = static_cast<double>(plan.problem.value_dim);
-  const Estimate cost(plan, options, candidate);
+  const Estimate cost(plan, options, candidate, samples);
   PlanCandidate& summary = candidate.summary;
   const auto chunks = [&](Product product, double features) {
     return std::ceil(features / static_cast<double>(std::max<std::int64_t>(candidate.product(product).features, 1)));
@@ -273,6 +294,13 @@ void estimate(const PlanData& plan, const PlanOptions& options, CandidatePlan& c
   }
   const auto words = static_cast<double>(summary.forward_words + summary.backward_words);
   summary.seconds = seconds + words * static_cast<double>(options.element_bytes) / plan.cost_model.bytes_per_second;
+}
+
+}  // namespace
+
+void estimate(const PlanData& plan, const PlanOptions& options, std::span<CandidatePlan> candidates) {
+  Samples samples(plan);
+  for (CandidatePlan& candidate : candidates) estimate_one(plan, options, samples, candidate);
 }
 
 }  // namespace cobble::detail

@@ -105,12 +105,10 @@ std::size_t choose_index(const std::vector<PlanCandidate>& summaries, const Plan
 /// Realizes what a sample promises to be fastest.
 PlanData choose_fastest(const PlanData& plan, const AttentionSize& size, const PlanOptions& options,
                         std::vector<detail::CandidatePlan> candidates) {
+  for (detail::CandidatePlan& candidate : candidates) predict_by_formula(plan, size, candidate);
+  estimate(plan, options, candidates);
   std::vector<PlanCandidate> summaries;
-  for (detail::CandidatePlan& candidate : candidates) {
-    predict_by_formula(plan, size, candidate);
-    estimate(plan, options, candidate);
-    summaries.push_back(candidate.summary);
-  }
+  for (const detail::CandidatePlan& candidate : candidates) summaries.push_back(candidate.summary);
   const std::size_t chosen = choose_index(
       summaries, options, [](const PlanCandidate& a, const PlanCandidate& b) { return a.seconds < b.seconds; });
   const double seconds = summaries[chosen].seconds;
@@ -126,13 +124,13 @@ PlanData choose_fastest(const PlanData& plan, const AttentionSize& size, const P
 PlanData choose_least_traffic(const PlanData& plan, const AttentionSize& size, const PlanOptions& options,
                               std::vector<detail::CandidatePlan> candidates) {
   std::vector<PlanData> realized;
-  std::vector<PlanCandidate> summaries;
   for (detail::CandidatePlan& candidate : candidates) {
     realized.push_back(realize(plan, candidate, size, options));
     candidate.summary = realized.back().candidates.front();
-    estimate(plan, options, candidate);
-    summaries.push_back(candidate.summary);
   }
+  estimate(plan, options, candidates);
+  std::vector<PlanCandidate> summaries;
+  for (const detail::CandidatePlan& candidate : candidates) summaries.push_back(candidate.summary);
   const std::size_t chosen = choose_index(summaries, options, [](const PlanCandidate& a, const PlanCandidate& b) {
     return a.forward_words + a.backward_words < b.forward_words + b.backward_words;
   });
