@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "attention/conversions.hpp"
-#include "attention/parallel_for.hpp"
 #include "attention/token_loop.hpp"
 #include "cobble/compressed.hpp"
 #include "cobble/tensor.hpp"
+#include "core/parallel_for.hpp"
 #include "kernels/tile_kernels.hpp"
 
 namespace cobble::detail {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "attention/conversions.hpp"
-#include "attention/parallel_for.hpp"
 #include "attention/scratch_pool.hpp"
 #include "cobble/score_terms.hpp"
 #include "cobble/tensor.hpp"
 #include "core/checked.hpp"
+#include "core/parallel_for.hpp"
 #include "pattern/score_term_checks.hpp"
 
 // What a pass computes with instead of the caller's tensors where those hold halves.

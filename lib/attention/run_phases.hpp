@@ -3,8 +3,8 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include "attention/executor.hpp"
-#include "attention/parallel_for.hpp"
 #include "attention/scratch_pool.hpp"
+#include "core/parallel_for.hpp"
 
 namespace cobble::detail {
 

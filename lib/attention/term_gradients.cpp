@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "attention/parallel_for.hpp"
+#include "core/parallel_for.hpp"
 
 namespace cobble::detail {
 namespace {

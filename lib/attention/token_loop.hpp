@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "attention/parallel_for.hpp"
 #include "cobble/tensor.hpp"
+#include "core/parallel_for.hpp"
 
 namespace cobble::detail {
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/checked.hpp"
+#include "core/parallel_for.hpp"
 #include "pattern/pattern_node.hpp"
 #include "pattern/tile_classifier.hpp"
 
@@ -257,17 +258,33 @@ std::int64_t TileList::memory_bytes() const noexcept {
 }
 
 TileList cut_tiles(const Pattern& pattern, const TileCut& cut) {
-  TileList list;
-  TileCutter cutter(pattern, cut);
   const std::int64_t panels = divide_up(pattern.rows(), cut.row_panel);
+  // Parts that make up for a cutter of their own.
+  constexpr std::int64_t kLeastPanels = 8;
+  constexpr std::int64_t kMostParts = 32;
+  const std::int64_t part_panels = std::max(kLeastPanels, divide_up(panels, kMostParts));
+  std::vector<TileList> parts(static_cast<std::size_t>(divide_up(panels, part_panels)));
+  parallel_for(std::ssize(parts), [&](std::int64_t index) {
+    TileList& part = parts[static_cast<std::size_t>(index)];
+    TileCutter cutter(pattern, cut);
+    const std::int64_t end = std::min((index + 1) * part_panels, panels);
+    for (std::int64_t panel = index * part_panels; panel < end; ++panel) {
+      const std::int64_t begin = panel * cut.row_panel;
+      cutter.append({begin, std::min(begin + cut.row_panel, pattern.rows())}, part.tiles);
+      part.row_offsets.push_back(static_cast<std::int64_t>(part.tiles.size()));
+    }
+  });
+  TileList list;
+  std::size_t tiles = 0;
+  for (const TileList& part : parts) tiles += part.tiles.size();
+  list.tiles.reserve(tiles);
   list.row_offsets.reserve(static_cast<std::size_t>(panels) + 1);
   list.row_offsets.push_back(0);
-  for (std::int64_t panel = 0; panel < panels; ++panel) {
-    const std::int64_t begin = panel * cut.row_panel;
-    cutter.append({begin, std::min(begin + cut.row_panel, pattern.rows())}, list.tiles);
-    list.row_offsets.push_back(static_cast<std::int64_t>(list.tiles.size()));
+  for (const TileList& part : parts) {
+    const auto before = static_cast<std::int64_t>(list.tiles.size());
+    for (const std::int64_t offset : part.row_offsets) list.row_offsets.push_back(before + offset);
+    list.tiles.insert(list.tiles.end(), part.tiles.begin(), part.tiles.end());
   }
-  list.tiles.shrink_to_fit();
   if (cut.by_columns) list_by_columns(cut, pattern.columns(), list);
   return list;
 }

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "attention/parallel_for.hpp"
 #include "cobble/attention.hpp"
 #include "cobble/plan.hpp"
+#include "core/parallel_for.hpp"
 #include "plan/plan_data.hpp"
 #include "support/attention_inputs.hpp"
 
