@@ -29,6 +29,8 @@ void run_in_order(const Plan& plan, TensorView<const Storage> query, TensorView<
   detail::ScratchPool::Lease grad_scores = pool.lend<T>(pair_values);
   detail::ScratchPool::Lease key_slots = pool.lend<T>(detail::all_slot_values(plan.data(), plan.problem().head_dim));
   detail::ScratchPool::Lease value_slots = pool.lend<T>(detail::all_slot_values(plan.data(), plan.problem().value_dim));
+  detail::ScratchPool::Lease row_slots =
+      pool.lend<T>(detail::all_row_slot_values(plan.data(), detail::Product::backward_rows));
   // Softcap's derivatives outlive a task together with pairs that stand row by row.
   const bool slopes = options.terms.softcap != 0;
   const bool keeps_slopes = slopes && plan.schedule() == Schedule::materialize;
@@ -54,6 +56,7 @@ void run_in_order(const Plan& plan, TensorView<const Storage> query, TensorView<
       .doubtful = &doubtful,
       .key_slots = key_slots.as<T>(),
       .value_slots = value_slots.as<T>(),
+      .row_slots = row_slots.as<T>(),
       .score_store = scores.as<T>(),
       .grad_score_store = grad_scores.as<T>(),
       .terms = {.given = terms.terms(),

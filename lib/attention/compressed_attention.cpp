@@ -26,6 +26,8 @@ void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesV
   const bool materialized = plan.schedule() == Schedule::materialize;
   detail::ScratchPool::Lease scores =
       workspace.pass_pool().lend<T>(materialized ? detail::pair_store_values(plan.data()) : 0);
+  detail::ScratchPool::Lease row_slots =
+      workspace.pass_pool().lend<T>(detail::all_row_slot_values(plan.data(), detail::Product::forward));
   const bool value_is_finite = detail::is_finite(value);
   const bool all_finite = (detail::has_few_entries(key) || detail::has_few_entries(value)) && value_is_finite &&
                           detail::is_finite(query) && detail::is_finite(key);
@@ -38,6 +40,7 @@ void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesV
                                           .compressed_key = detail::compressed_operand(key, all_finite),
                                           .compressed_value = detail::compressed_operand(value, all_finite),
                                           .finite = {.value = value_is_finite},
+                                          .row_slots = row_slots.as<T>(),
                                           .score_store = materialized ? scores.as<T>() : nullptr,
                                           .terms = {.given = terms}};
   detail::forward_phases(plan.data(), [&](const detail::Phase& phase) {
@@ -84,6 +87,8 @@ void run_backward(const Plan& plan, const FeaturesView<T>& query, const Features
   const auto compressed_value = operand_with_gradient(plan, value, gradients.value, all_finite);
   detail::ScratchPool::Lease key_slots = pool.lend<T>(all_slots(plan, compressed_key, plan.problem().head_dim));
   detail::ScratchPool::Lease value_slots = pool.lend<T>(all_slots(plan, compressed_value, plan.problem().value_dim));
+  detail::ScratchPool::Lease row_slots =
+      pool.lend<T>(detail::all_row_slot_values(plan.data(), detail::Product::backward_rows));
   // Softcap's derivatives outlive a task together with pairs that stand row by row.
   const bool slopes = options.terms.softcap != 0;
   const bool keeps_slopes = slopes && plan.schedule() == Schedule::materialize;
@@ -109,6 +114,7 @@ void run_backward(const Plan& plan, const FeaturesView<T>& query, const Features
       .finite = finite,
       .key_slots = key_slots.as<T>(),
       .value_slots = value_slots.as<T>(),
+      .row_slots = row_slots.as<T>(),
       .score_store = scores.as<T>(),
       .grad_score_store = grad_scores.as<T>(),
       .terms = {.given = options.terms,

@@ -87,8 +87,8 @@ void Executor<Storage>::copy_pairs(const Block& block, T* tile, T* store, bool t
 
 template <class Storage>
 void Executor<Storage>::init_statistics(const Block& block) {
-  // A sink is a pair that every row has met already.
-  const T sink = terms_.sink(block.head);
+  // A sink is a pair that every row has met already, if in none of its parts.
+  const T sink = block.slice > 0 ? -kInfinity<T> : terms_.sink(block.head);
   const bool maximum = block.operand == Operand::row_maximum;
   std::fill_n(maximum ? scratch_.row_maximum : scratch_.row_sum, round_up(block.rows.size(), kPaddedElements),
               maximum ? sink : static_cast<T>(sink == -kInfinity<T> ? 0 : 1));
@@ -244,7 +244,46 @@ void Executor<Storage>::begin_sums(Sums& sums, std::int64_t rows) const {
 }
 
 template <class Storage>
+auto Executor<Storage>::row_slot(const Block& block) const -> T* {
+  const bool query = block.operand == Operand::grad_query;
+  const Product product = query ? Product::backward_rows : Product::forward;
+  const std::int64_t head = block.head.batch * plan_.problem.query_heads + block.head.query;
+  T* const slot =
+      tensors_.row_slots + (head * plan_.most_row_slots(product) + block.slice - 1) * row_slot_values(plan_, product);
+  if (query || block.operand == Operand::output) return slot;
+  const std::int64_t rows = block.rows.size();
+  T* const statistics = slot + rows * round_up(plan_.problem.value_dim, kPaddedElements);
+  return block.operand == Operand::row_maximum ? statistics : statistics + rows;
+}
+
+template <class Storage>
+void Executor<Storage>::store_part(const Block& block) {
+  const std::int64_t rows = block.rows.size();
+  switch (block.operand) {
+    case Operand::output:
+    case Operand::grad_query: {
+      Sums& sums = block.operand == Operand::output ? output_ : grad_query_;
+      settle(sums, rows);
+      std::copy_n(sums.values, rows * sums.stride(), row_slot(block));
+      return;
+    }
+    case Operand::row_maximum: std::copy_n(scratch_.row_maximum, rows, row_slot(block)); return;
+    case Operand::row_sum: std::copy_n(scratch_.row_sum, rows, row_slot(block)); return;
+    default: return;  // already where it belongs
+  }
+}
+
+template <class Storage>
 void Executor<Storage>::stream(const Block& block, std::int64_t, Stream direction) {
+  if (block.slice > 0) {
+    switch (block.operand) {
+      case Operand::output: output_part_ = row_slot(block); return;
+      case Operand::row_maximum: maximum_part_ = row_slot(block); return;
+      case Operand::row_sum: sum_part_ = row_slot(block); return;
+      case Operand::grad_query: grad_query_part_ = row_slot(block); return;
+      default: break;
+    }
+  }
   const bool weights = block.operand == Operand::grad_score_weights || block.operand == Operand::grad_value_weights;
   const bool keys = block.operand == Operand::grad_key || block.operand == Operand::grad_value;
   if (weights && direction != Stream::in) weight_sums_ = {weight_slice(block)};
@@ -285,6 +324,7 @@ void Executor<Storage>::write_column(const T* from, const TensorView<T>& tensor,
 
 template <class Storage>
 void Executor<Storage>::store(const Block& block) {
+  if (block.slice > 0) return store_part(block);
   switch (block.operand) {
     case Operand::output: settle(output_, block.rows.size()); return write(output_, tensors_.output, block);
     case Operand::grad_query: return write_grad_query(block);

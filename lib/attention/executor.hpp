@@ -75,6 +75,7 @@ struct PassTensors {
   std::atomic<bool>* doubtful = nullptr;
   T* key_slots = nullptr;  ///< slices of gradients of keys, as KeySlices says
   T* value_slots = nullptr;
+  T* row_slots = nullptr;    ///< parts of sums of shared row panels
   T* score_store = nullptr;  ///< pair values that outlive a task, or null
   T* grad_score_store = nullptr;
   PassTerms<T> terms = {};
@@ -160,6 +161,11 @@ class Executor final : public WalkVisitor {
   /// Copies a tile of pairs from or to the store, where the pairs of a head stand row by row.
   void copy_pairs(const Block& block, T* tile, T* store, bool to_store);
   void init_statistics(const Block& block);
+  /// Where a slot holds the part of sums over rows that a block names.
+  T* row_slot(const Block& block) const;
+  void store_part(const Block& block);
+  void add_output_part(std::int64_t rows);
+  void add_query_part(std::int64_t rows);
   /// The slice of a gradient of weights that a block names.
   HeadMatrix<T> weight_slice(const Block& block) const;
   /// Where the gradients of keys or values that a block names are summed up; rows count from the tensor's first.
@@ -236,8 +242,12 @@ class Executor final : public WalkVisitor {
   bool has_empty_rows_ = false;  ///< a row of lse is -infinity
   KeySums grad_key_;
   KeySums grad_value_;
-  KeySums weight_sums_;          ///< the slice of a gradient of weights that is summed up
-  KeySums part_;                 ///< the slice that is added to another
+  KeySums weight_sums_;  ///< the slice of a gradient of weights that is summed up
+  KeySums part_;         ///< the slice that is added to another
+  const T* output_part_ = nullptr;
+  const T* maximum_part_ = nullptr;
+  const T* sum_part_ = nullptr;
+  const T* grad_query_part_ = nullptr;
   SparseRows<T> entries_;        ///< of a gradient
   std::vector<T> entry_values_;  ///< of entries that do not stand side by side
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -62,6 +63,8 @@ void Executor<Storage>::compute(const Step& step) {
     }
     case Operation::add_score_weight_slice:
     case Operation::add_value_weight_slice: return add_slice(weight_sums_, step.rows, step.features);
+    case Operation::add_output_part: return add_output_part(step.rows.size());
+    case Operation::add_query_part: return add_query_part(step.rows.size());
     case Operation::add_key_slice: return add_slice(grad_key_, step.keys, step.features);
     case Operation::add_value_slice: return add_slice(grad_value_, step.keys, step.features);
   }
@@ -280,6 +283,31 @@ void Executor<Storage>::add_to_columns(T alpha, const T* tile, Panel<Storage>& r
     add_scaled<T>(features.size(), alpha * tile[at], queries.data + query * queries.stride, 1,
                   first + row_of(key) * stride, distance);
   });
+}
+
+template <class Storage>
+void Executor<Storage>::add_output_part(std::int64_t rows) {
+  begin_sums(output_, rows);
+  const std::int64_t features = output_.features.size();
+  for (std::int64_t i = 0; i < rows; ++i) {
+    T& maximum = scratch_.row_maximum[i];
+    T& sum = scratch_.row_sum[i];
+    const T most = std::max(maximum, maximum_part_[i]);
+    if (most == -kInfinity<T>) continue;  // no pair yet
+    const T kept = std::exp(maximum - most);
+    const T added = std::exp(maximum_part_[i] - most);
+    T* const output = output_.at(i, output_.features.begin);
+    kernels_.scale(features, kept, output);
+    kernels_.axpy(features, added, output_part_ + i * output_.stride(), output);
+    sum = sum * kept + sum_part_[i] * added;
+    maximum = most;
+  }
+}
+
+template <class Storage>
+void Executor<Storage>::add_query_part(std::int64_t rows) {
+  begin_sums(grad_query_, rows);
+  kernels_.axpy(rows * grad_query_.stride(), T{1}, grad_query_part_, grad_query_.values);
 }
 
 template <class Storage>

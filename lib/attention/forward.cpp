@@ -19,6 +19,8 @@ void run_in_order(const Plan& plan, TensorView<const T> query, TensorView<const 
   const bool materialized = plan.schedule() == Schedule::materialize;
   detail::ScratchPool::Lease scores =
       workspace.pass_pool().lend<ComputeType<T>>(materialized ? detail::pair_store_values(plan.data()) : 0);
+  detail::ScratchPool::Lease row_slots =
+      workspace.pass_pool().lend<ComputeType<T>>(detail::all_row_slot_values(plan.data(), detail::Product::forward));
   std::atomic<bool> doubtful = false;
   detail::PassTensors<T> tensors = {.query = query,
                                     .key = key,
@@ -27,6 +29,7 @@ void run_in_order(const Plan& plan, TensorView<const T> query, TensorView<const 
                                     .lse = result.lse,
                                     .finite = {.value = true},
                                     .doubtful = &doubtful,
+                                    .row_slots = row_slots.as<ComputeType<T>>(),
                                     .score_store = materialized ? scores.as<ComputeType<T>>() : nullptr,
                                     .terms = {.given = compute_terms.terms()}};
   const auto run = [&] {

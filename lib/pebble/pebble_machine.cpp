@@ -307,6 +307,11 @@ void PebbleMachine::compute(const Step& step) {
       return require(step, Operand::grad_value_weights, all_features, step.features);
     case Operation::add_score_weight_slice: return require(step, Operand::grad_score_weights, step.rows, step.features);
     case Operation::add_value_weight_slice: return require(step, Operand::grad_value_weights, step.rows, step.features);
+    case Operation::add_output_part:
+      rows(Operand::output, all_values);
+      rows(Operand::row_maximum, one);
+      return rows(Operand::row_sum, one);
+    case Operation::add_query_part: return rows(Operand::grad_query, all_features);
     case Operation::add_key_slice: return keys(Operand::grad_key);
     case Operation::add_value_slice: return keys(Operand::grad_value);
   }

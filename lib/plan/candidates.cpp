@@ -419,6 +419,7 @@ PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionS
   }
   if (options.parameter_gradients) choose_projections(realized, options);
   measure_store(realized);
+  if (options.tile_sizes == TileSizes::hardware && !options.parameter_gradients) share_rows(realized);
   if (realized.schedule == Schedule::recompute && realized.backward_passes == BackwardPasses::one) {
     // The model counts one walk after another. Five of the seven products are backward's.
     if (options.tile_sizes == TileSizes::model) {

@@ -7,28 +7,31 @@
 namespace cobble::detail {
 namespace {
 
-/// A group's row panels in order, each with its pattern's index, and how many pairs stand before each.
+/// A group's row items in order, and how many pairs stand before each.
 struct Sequence {
+  std::vector<std::int64_t> members = {0};
   std::vector<std::int64_t> pairs_before = {0};
-  std::vector<std::size_t> pattern_of_member;
+  std::vector<std::span<const PlanTile>> tiles;
 };
 
-Sequence sequence_of(const PlanData& plan, const std::vector<std::size_t>& members) {
+Sequence sequence_of(const PlanData& plan, const Head& group) {
   Sequence sequence;
-  sequence.pattern_of_member = members;
-  const auto cut = static_cast<std::size_t>(plan.product(Product::backward_rows).cut);
-  for (const std::size_t pattern : members) {
-    for (std::int64_t panel = 0; panel < plan.row_panels(Product::backward_rows); ++panel) {
+  for (std::int64_t member = 0; member < plan.heads_per_group(); ++member) {
+    const Head head = {group.batch, group.query + member, group.key_value};
+    for (std::int64_t index = 0; index < plan.row_items(Product::backward_rows, head); ++index) {
+      sequence.tiles.push_back(plan.row_item(Product::backward_rows, head, index).tiles);
       std::int64_t pairs = sequence.pairs_before.back();
-      for (const PlanTile& tile : plan.tile_lists[pattern][cut].row(panel)) pairs += tile.pairs;
+      for (const PlanTile& tile : sequence.tiles.back()) pairs += tile.pairs;
       sequence.pairs_before.push_back(pairs);
     }
+    sequence.members.push_back(std::ssize(sequence.tiles));
   }
   return sequence;
 }
 
 KeySlices cut_sequence(const PlanData& plan, const Sequence& sequence, std::int64_t count) {
   KeySlices slices;
+  slices.members = sequence.members;
   slices.column_panels = plan.column_panels(Product::backward_rows);
   const std::int64_t total = sequence.pairs_before.back();
   const auto end = static_cast<std::int64_t>(sequence.pairs_before.size()) - 1;
@@ -41,14 +44,11 @@ KeySlices cut_sequence(const PlanData& plan, const Sequence& sequence, std::int6
   slices.begins.push_back(end);
   slices.slots.assign(static_cast<std::size_t>(slices.count() * slices.column_panels), -1);
   std::vector<bool> claimed(static_cast<std::size_t>(slices.column_panels), false);
-  const std::int64_t panels = plan.row_panels(Product::backward_rows);
-  const auto cut = static_cast<std::size_t>(plan.product(Product::backward_rows).cut);
   for (std::int64_t slice = 0; slice < slices.count(); ++slice) {
     const auto row = slices.slots.begin() + slice * slices.column_panels;
     for (std::int64_t index = slices.begins[static_cast<std::size_t>(slice)];
          index < slices.begins[static_cast<std::size_t>(slice) + 1]; ++index) {
-      const std::size_t pattern = sequence.pattern_of_member[static_cast<std::size_t>(index / panels)];
-      for (const PlanTile& tile : plan.tile_lists[pattern][cut].row(index % panels)) {
+      for (const PlanTile& tile : sequence.tiles[static_cast<std::size_t>(index)]) {
         const std::int64_t panel = plan.key_panel(tile.column_begin);
         if (row[panel] >= 0) continue;
         row[panel] = claimed[static_cast<std::size_t>(panel)] ? static_cast<std::int32_t>(++slices.slot_count) : 0;
@@ -104,13 +104,14 @@ void cut_groups(PlanData& plan, Cut cut) {
   std::map<std::vector<std::size_t>, std::int32_t> known;
   for (std::int64_t batch = 0; batch < plan.problem.batch; ++batch) {
     for (std::int64_t key_value = 0; key_value < plan.problem.key_value_heads; ++key_value) {
+      const Head group = {batch, key_value * plan.heads_per_group(), key_value};
       std::vector<std::size_t> members;
       for (std::int64_t member = 0; member < plan.heads_per_group(); ++member) {
-        members.push_back(plan.pattern_index({batch, key_value * plan.heads_per_group() + member, key_value}));
+        members.push_back(plan.pattern_index({batch, group.query + member, key_value}));
       }
       const auto [entry, is_new] = known.try_emplace(members, static_cast<std::int32_t>(plan.key_slices.size()));
       plan.slices_of_group.push_back(entry->second);
-      if (is_new) plan.key_slices.push_back(cut(sequence_of(plan, members)));
+      if (is_new) plan.key_slices.push_back(cut(sequence_of(plan, group)));
     }
   }
 }

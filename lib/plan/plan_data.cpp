@@ -113,7 +113,9 @@ std::int64_t workspace_values(const PlanData& plan, std::int64_t threads) noexce
   const std::int64_t deltas = plan.problem.batch * plan.problem.query_heads * plan.patterns.rows();
   const std::int64_t slots =
       all_slot_values(plan, plan.problem.head_dim) + all_slot_values(plan, plan.problem.value_dim);
-  return threads * scratch_sizes(plan).total() + 2 * pair_store_values(plan) + slots + deltas;
+  const std::int64_t row_slots =
+      std::max(all_row_slot_values(plan, Product::forward), all_row_slot_values(plan, Product::backward_rows));
+  return threads * scratch_sizes(plan).total() + 2 * pair_store_values(plan) + slots + row_slots + deltas;
 }
 
 }  // namespace cobble::detail

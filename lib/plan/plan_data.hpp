@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cobble/plan.hpp"
+#include "plan/row_parts.hpp"
 #include "plan/tile_list.hpp"
 #include "plan/walk.hpp"
 
@@ -46,12 +47,13 @@ struct ProductTiles {
   bool operator==(const ProductTiles&) const = default;
 };
 
-/// How the one-pass backward of one key/value head is shared out: the row panels of its query heads, one after another,
+/// How the one-pass backward of one key/value head is shared out: the row items of its query heads, one after another,
 /// are cut into slices of about as many pairs, each of which sums up its own gradients of keys. The first slice that
 /// touches a column panel does so in the caller's memory, every other in a slot of its own, and at the end the slots
 /// are added in the order of the slices. So results depend on the plan, not on the threads.
 struct KeySlices {
-  std::vector<std::int64_t> begins = {0};  ///< slices + 1, of query head within the group x row panels + row panel
+  std::vector<std::int64_t> members = {0};  ///< query heads of the group + 1: where the row items of each begin
+  std::vector<std::int64_t> begins = {0};   ///< slices + 1, of the row items
   std::int64_t column_panels = 0;
   std::vector<std::int32_t> slots = {};  ///< [slice][column panel]: -1 untouched, 0 the caller's memory, else a slot
   std::int64_t slot_count = 0;           ///< slots 1 to slot_count
@@ -93,8 +95,10 @@ struct PlanData {
   std::vector<std::int64_t> pattern_pairs = {};    ///< of each distinct pattern
   std::vector<KeySlices> key_slices = {};          ///< of the one-pass backward: [distinct group of patterns]
   std::vector<std::int32_t> slices_of_group = {};  ///< [batch x key/value heads]: into key_slices
-  std::int64_t largest_tile = 0;                   ///< places of the tile that takes most of them
-  std::int64_t widest_tile = 0;                    ///< columns of the widest tile
+  /// [product][distinct pattern]; where it is empty no row panel of the product is shared.
+  std::array<std::vector<SharedPanels>, kProductCount> shared_rows = {};
+  std::int64_t largest_tile = 0;  ///< places of the tile that takes most of them
+  std::int64_t widest_tile = 0;   ///< columns of the widest tile
 
   std::int64_t heads_per_group() const noexcept { return problem.query_heads / problem.key_value_heads; }
   const ProductTiles& product(Product product) const noexcept { return products[static_cast<std::size_t>(product)]; }
@@ -109,6 +113,14 @@ struct PlanData {
     const std::int64_t group = head.batch * problem.key_value_heads + head.key_value;
     return key_slices[static_cast<std::size_t>(slices_of_group[static_cast<std::size_t>(group)])];
   }
+  const SharedPanels* shared(Product product, const Head& head) const noexcept;
+  /// What tasks take of a head's rows: all row panels, of a shared one the first part, and then all further parts.
+  std::int64_t row_items(Product product, const Head& head) const noexcept;
+  RowItem row_item(Product product, const Head& head, std::int64_t index) const noexcept;
+  /// Of the head that has most of them.
+  std::int64_t most_row_items(Product product) const noexcept;
+  std::int64_t most_row_slots(Product product) const noexcept;
+  std::int64_t most_shared_panels(Product product) const noexcept;
   /// Of the group that has most slices, and most slots.
   std::int64_t most_slices() const noexcept;
   std::int64_t most_slots() const noexcept;

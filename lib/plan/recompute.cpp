@@ -10,16 +10,55 @@
 namespace cobble::detail {
 namespace {
 
-void forward_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, WalkVisitor& visitor) {
-  const TileNames names(plan, head, plan.row_range(Product::forward, row_panel));
+/// A phase over the shared row panels of a product. walk(plan, head, panel, visitor).
+template <class Walk>
+void consume_shared_panels(const PlanData& plan, Product product, std::string_view name, const PhaseConsumer& consume,
+                           Walk walk) {
+  const std::int64_t heads = plan.problem.query_heads;
+  const std::int64_t most = plan.most_shared_panels(product);
+  if (most == 0) return;
+  consume(
+      {name, plan.problem.batch * heads * most, [&plan, product, heads, most, walk](auto task, WalkVisitor& visitor) {
+         const std::int64_t query = task / most % heads;
+         const Head head{task / most / heads, query, query / plan.heads_per_group()};
+         const std::vector<SharedPanel>& panels = plan.shared(product, head)->panels;
+         if (task % most >= std::ssize(panels)) return;
+         walk(plan, head, panels[static_cast<std::size_t>(task % most)], visitor);
+       }});
+}
+
+/// What rows have summed up.
+struct RowSums {
+  Block output;
+  Block row_maximum;
+  Block row_sum;
+
+  RowSums(const TileNames& names, std::int64_t slice)
+      : output(names.rows(Operand::output, names.value_features())),
+        row_maximum(names.statistic(Operand::row_maximum)),
+        row_sum(names.statistic(Operand::row_sum)) {
+    for (Block* const block : {&output, &row_maximum, &row_sum}) block->slice = slice;
+  }
+};
+
+void finish_row_panel(const TileNames& names, const RowSums& sums, WalkVisitor& visitor) {
+  const Block lse = names.statistic(Operand::lse);
+  visitor.create(lse);
+  visitor.compute(names.step(Operation::finish_output));
+  visitor.store(sums.output);
+  visitor.store(lse);
+  for (const Block& block : {sums.output, sums.row_maximum, sums.row_sum, lse}) visitor.drop(block);
+}
+
+/// A row panel, or a part of its tiles, whose sums go to a slot.
+void forward_row_panel(const PlanData& plan, const Head& head, const RowItem& item, WalkVisitor& visitor) {
+  const TileNames names(plan, head, plan.row_range(Product::forward, item.panel));
   const ProductTiles& sizes = plan.product(Product::forward);
   const Block query = names.rows(Operand::query, names.features());
-  const Block output = names.rows(Operand::output, names.value_features());
-  const Block row_maximum = names.statistic(Operand::row_maximum);
-  const Block row_sum = names.statistic(Operand::row_sum);
+  const RowSums sums(names, item.slot + 1);
   visitor.load(query);
-  for (const Block& block : {output, row_maximum, row_sum}) visitor.create(block);
-  for (const PlanTile& tile : plan.tiles(Product::forward, head).row(row_panel)) {
+  for (const Block& block : {sums.output, sums.row_maximum, sums.row_sum}) visitor.create(block);
+  for (const PlanTile& tile : item.tiles) {
     const Block score = names.pairs(Operand::score, tile);
     visitor.create(score);
     for_each_chunk(names.features(), sizes.features, [&](Range features) {
@@ -37,13 +76,27 @@ void forward_row_panel(const PlanData& plan, const Head& head, std::int64_t row_
     });
     visitor.drop(score);
   }
-  const Block lse = names.statistic(Operand::lse);
   visitor.drop(query);
-  visitor.create(lse);
-  visitor.compute(names.step(Operation::finish_output));
-  visitor.store(output);
-  visitor.store(lse);
-  for (const Block& block : {output, row_maximum, row_sum, lse}) visitor.drop(block);
+  if (item.slot < 0) return finish_row_panel(names, sums, visitor);
+  for (const Block& block : {sums.output, sums.row_maximum, sums.row_sum}) {
+    visitor.store(block);
+    visitor.drop(block);
+  }
+}
+
+/// Puts the parts of a shared row panel together.
+void join_row_panel(const PlanData& plan, const Head& head, const SharedPanel& panel, WalkVisitor& visitor) {
+  const TileNames names(plan, head, plan.row_range(Product::forward, panel.panel));
+  const RowSums sums(names, 0);
+  for (const Block& block : {sums.output, sums.row_maximum, sums.row_sum}) visitor.create(block);
+  for (std::int64_t part = 0; part < panel.parts(); ++part) {
+    const RowSums of_part(names, panel.first_slot + part + 1);
+    const Block blocks[] = {of_part.output, of_part.row_maximum, of_part.row_sum};
+    for (const Block& block : blocks) visitor.stream(block, block.columns.size(), Stream::in);
+    visitor.compute(names.step(Operation::add_output_part));
+    for (const Block& block : blocks) visitor.drop(block);
+  }
+  finish_row_panel(names, sums, visitor);
 }
 
 /// Lets blocks pass by a step, a row at a time.
@@ -136,16 +189,17 @@ void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& t
 }
 
 /// Gradients of a row panel's queries in one pass, each tile added to the slice of the gradients of its keys.
-void one_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row_panel, SliceOfKeys& slice,
+void one_pass_row_panel(const PlanData& plan, const Head& head, const RowItem& item, SliceOfKeys& slice,
                         WalkVisitor& visitor) {
-  const TileNames names(plan, head, plan.row_range(Product::backward_rows, row_panel));
+  const TileNames names(plan, head, plan.row_range(Product::backward_rows, item.panel));
   const Block resident[] = {names.rows(Operand::query, names.features()),
                             names.rows(Operand::grad_output, names.value_features()), names.statistic(Operand::lse),
                             names.statistic(Operand::delta)};
-  const Block grad_query = names.rows(Operand::grad_query, names.features());
+  Block grad_query = names.rows(Operand::grad_query, names.features());
+  grad_query.slice = item.slot + 1;
   for (const Block& block : resident) visitor.load(block);
   visitor.create(grad_query);
-  for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
+  for (const PlanTile& tile : item.tiles) {
     const Block score = names.pairs(Operand::score, tile);
     const Block grad_score = names.pairs(Operand::grad_score, tile);
     row_tile(plan, names, tile, visitor);
@@ -215,7 +269,6 @@ void one_pass_slice(const PlanData& plan, const Head& group, std::int64_t slice,
   const KeySlices& slices = plan.slices(group);
   const TileNames names(plan, group, {});
   const ProductTiles& tiles = plan.product(Product::backward_rows);
-  const std::int64_t panels = plan.row_panels(Product::backward_rows);
   SliceOfKeys keys = {slices, slice, std::vector<bool>(static_cast<std::size_t>(slices.column_panels), false)};
   const auto begin_others = [&] {
     for (std::int64_t panel = 0; panel < slices.column_panels; ++panel) {
@@ -228,13 +281,16 @@ void one_pass_slice(const PlanData& plan, const Head& group, std::int64_t slice,
     }
   };
   if (tiles.streamed > 0 || tiles.rows_pass || plan.gathers) begin_others();
+  std::int64_t member = 0;
   for (std::int64_t index = slices.begins[static_cast<std::size_t>(slice)];
        index < slices.begins[static_cast<std::size_t>(slice) + 1]; ++index) {
-    const Head head{group.batch, group.query + index / panels, group.key_value};
+    while (index >= slices.members[static_cast<std::size_t>(member) + 1]) ++member;
+    const Head head{group.batch, group.query + member, group.key_value};
+    const std::int64_t item = index - slices.members[static_cast<std::size_t>(member)];
     if (tiles.rows_pass) {
-      one_pass_passing_rows(plan, head, index % panels, keys, visitor);
+      one_pass_passing_rows(plan, head, item, keys, visitor);
     } else {
-      one_pass_row_panel(plan, head, index % panels, keys, visitor);
+      one_pass_row_panel(plan, head, plan.row_item(Product::backward_rows, head, item), keys, visitor);
     }
   }
   begin_others();  // keys that nobody attends to
@@ -261,6 +317,22 @@ void add_slices(const PlanData& plan, const Head& group, std::int64_t column_pan
   }
 }
 
+/// Adds up the parts of a shared row panel, in their order.
+void add_query_parts(const PlanData& plan, const Head& head, const SharedPanel& panel, WalkVisitor& visitor) {
+  const TileNames names(plan, head, plan.row_range(Product::backward_rows, panel.panel));
+  const Block sums = names.rows(Operand::grad_query, names.features());
+  visitor.create(sums);
+  for (std::int64_t index = 0; index < panel.parts(); ++index) {
+    Block part = sums;
+    part.slice = panel.first_slot + index + 1;
+    visitor.stream(part, 1, Stream::in);
+    visitor.compute(names.step(Operation::add_query_part));
+    visitor.drop(part);
+  }
+  visitor.store(sums);
+  visitor.drop(sums);
+}
+
 void backward_in_slices(const PlanData& plan, const PhaseConsumer& consume) {
   const std::int64_t heads = plan.problem.key_value_heads;
   const std::int64_t most = plan.most_slices();
@@ -271,6 +343,7 @@ void backward_in_slices(const PlanData& plan, const PhaseConsumer& consume) {
              const Head head = group(task / most);
              if (task % most < plan.slices(head).count()) one_pass_slice(plan, head, task % most, visitor);
            }});
+  consume_shared_panels(plan, Product::backward_rows, "row sums", consume, add_query_parts);
   if (most < 2) return;
   consume_column_panels(
       plan, Product::backward_rows, "sums", consume,
@@ -424,14 +497,21 @@ void consume_slices(const PlanData& plan, std::int64_t heads, std::int64_t token
 }  // namespace
 
 void recompute_forward(const PlanData& plan, const PhaseConsumer& consume) {
-  consume_row_panels(plan, Product::forward, "rows", consume,
-                     [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
-                       if (plan.product(Product::forward).rows_pass) {
-                         forward_passing_rows(plan, head, panel, visitor);
-                       } else {
-                         forward_row_panel(plan, head, panel, visitor);
-                       }
-                     });
+  if (plan.product(Product::forward).rows_pass) {
+    return consume_row_panels(plan, Product::forward, "rows", consume,
+                              [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
+                                forward_passing_rows(plan, head, panel, visitor);
+                              });
+  }
+  const std::int64_t heads = plan.problem.query_heads;
+  const std::int64_t most = plan.most_row_items(Product::forward);
+  consume({"rows", plan.problem.batch * heads * most, [&plan, heads, most](std::int64_t task, WalkVisitor& visitor) {
+             const std::int64_t query = task / most % heads;
+             const Head head{task / most / heads, query, query / plan.heads_per_group()};
+             if (task % most >= plan.row_items(Product::forward, head)) return;
+             forward_row_panel(plan, head, plan.row_item(Product::forward, head, task % most), visitor);
+           }});
+  consume_shared_panels(plan, Product::forward, "joined rows", consume, join_row_panel);
 }
 
 void recompute_backward(const PlanData& plan, const PhaseConsumer& consume) {

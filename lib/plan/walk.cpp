@@ -51,6 +51,8 @@ std::string_view to_string(Operation operation) noexcept {
     case Operation::add_score_weight_slice: return "add_score_weight_slice";
     case Operation::add_value_weight_slice: return "add_value_weight_slice";
     case Operation::add_key_slice: return "add_key_slice";
+    case Operation::add_output_part: return "add_output_part";
+    case Operation::add_query_part: return "add_query_part";
     case Operation::add_value_slice: return "add_value_slice";
   }
   return "unknown";

@@ -70,7 +70,7 @@ struct Block {
   std::int64_t tokens = 0;
   std::int64_t pairs = 0;           ///< of a pair operand: how many values the rectangle holds
   TileKind kind = TileKind::empty;  ///< of a pair operand
-  std::int64_t slice = 0;           ///< of the gradient of keys, values or weights: part of a sum
+  std::int64_t slice = 0;           ///< of sums: which part of them, where they are shared out; 0: the whole
 };
 
 /// How many words of the model a block occupies.
@@ -103,6 +103,8 @@ enum class Operation : std::uint8_t {
   add_value_weight_slice,  ///< dY += a slice
   add_key_slice,           ///< dK[J,F] += a slice
   add_value_slice,         ///< dV[J,F] += a slice
+  add_output_part,         ///< output[I], row_maximum and row_sum take up those of a part of the row's pairs
+  add_query_part,          ///< dQ[I] += that of a part of the row's pairs
 };
 std::string_view to_string(Operation operation) noexcept;
 

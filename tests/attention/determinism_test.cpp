@@ -1,6 +1,4 @@
 #include <doctest/doctest.h>
-#include <tbb/global_control.h>
-#include <tbb/task_arena.h>
 
 #include <cstdint>
 #include <iterator>
@@ -12,6 +10,7 @@
 #include "core/parallel_for.hpp"
 #include "plan/plan_data.hpp"
 #include "support/attention_inputs.hpp"
+#include "support/threads.hpp"
 
 // The same bits for any number of threads, from run to run, with a used workspace as with a fresh one.
 
@@ -19,14 +18,6 @@ using namespace cobble;
 using namespace cobble::test;
 
 namespace {
-
-/// f() on `threads` threads, also where the machine has fewer cores.
-template <class F>
-auto on_threads(int threads, F f) {
-  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
-  tbb::task_arena arena(threads);
-  return arena.execute(f);
-}
 
 struct Sample {
   std::string name;

@@ -1,6 +1,4 @@
 #include <doctest/doctest.h>
-#include <tbb/global_control.h>
-#include <tbb/task_arena.h>
 
 #include <cmath>
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include "cobble/plan.hpp"
 #include "support/attention_inputs.hpp"
 #include "support/sample_patterns.hpp"
+#include "support/threads.hpp"
 
 // Tensors of halves. What is computed from them is what float computes from the floats that they are, to the bit,
 // rounded once. Where scores of bfloat16 are computed by AMX, their sums run in another order.
@@ -125,13 +124,6 @@ std::vector<PlanOptions> schedules() {
       {.schedule = Schedule::materialize},
       {.schedule = Schedule::materialize, .tile_sizes = TileSizes::model, .fast_memory_bytes = 1000},
       {.tile_sizes = TileSizes::model, .fast_memory_bytes = 5000}};
-}
-
-template <class F>
-auto on_threads(int threads, F f) {
-  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
-  tbb::task_arena arena(threads);
-  return arena.execute(f);
 }
 
 }  // namespace
