@@ -219,15 +219,14 @@ std::optional<double> crossover(const std::vector<ChartPoint>& points) {
   return std::nullopt;
 }
 
-/// "d = 128, csr" of the cases that differ in the number of features alone.
+/// "window(16384,512,0), d = 128, csr, f32" of cases that differ in the number of features alone.
 std::string features_family(const Json& measured) {
-  std::string family =
-      fmt::format("{}, d = {}, {}", measured.at("pattern").get<std::string>(), measured.at("head_dim").get<int>(),
-                  measured.at("feature_storage").get<std::string>());
-  if (measured.at("value_dim") != measured.at("head_dim")) {
-    family += fmt::format(", d_v = {}", measured.at("value_dim").get<int>());
-  }
-  return family;
+  const auto text = [&measured](const char* name) { return measured.at(name).get<std::string>(); };
+  const std::string value_dim = measured.at("value_dim") == measured.at("head_dim")
+                                    ? std::string()
+                                    : fmt::format(", d_v = {}", measured.at("value_dim").get<int>());
+  return fmt::format("{}, d = {}, {}{}, {}", text("pattern"), measured.at("head_dim").get<int>(),
+                     text("feature_storage"), value_dim, text("dtype"));
 }
 
 void add_features_chart(const Json& document, std::vector<BenchChart>& charts) {
@@ -247,8 +246,7 @@ void add_features_chart(const Json& document, std::vector<BenchChart>& charts) {
   Chart chart;
   chart.id = "features";
   chart.title = "Compressed over densified Q and K";
-  chart.subtitle =
-      fmt::format("{}, {}, {}", sweep->first, cases[0].at("dtype").get<std::string>(), threads_text(cases[0]));
+  chart.subtitle = fmt::format("{}, {}", sweep->first, threads_text(cases[0]));
   chart.x_label = "share of features that Q and K store, K / d";
   chart.y_label = "time densified / time";
   chart.y_scale = AxisScale::numbers;
