@@ -21,7 +21,9 @@
 #include "bench_page.hpp"
 #include "bench_suites.hpp"
 #include "commands.hpp"
+#include "feature_options.hpp"
 #include "machine_record.hpp"
+#include "reordering.hpp"
 #include "report.hpp"
 #include "text.hpp"
 #include "write_file.hpp"
@@ -37,6 +39,8 @@ struct BenchArguments {
   std::int64_t heads = 1;
   std::int64_t batch = 1;
   std::vector<std::string> dtypes = {"f32"};
+  FeatureOptions features;
+  std::string reorder;
   std::vector<int> threads;
   std::optional<double> seconds;
   std::uint64_t seed = 0;
@@ -62,6 +66,10 @@ std::vector<BenchCase> cases_of(const BenchArguments& arguments) {
         BenchCase measured = make_case(pattern, head_dim, dtype);
         measured.heads = arguments.heads;
         measured.batch = arguments.batch;
+        measured.features = arguments.features;
+        if (measured.compressed()) measured.sweep = Sweep::features;
+        measured.reorder = arguments.reorder;
+        measured.name = case_name(measured);
         cases.push_back(std::move(measured));
       }
     }
@@ -104,20 +112,28 @@ std::string fraction_text(double gflops, const std::optional<double>& gemm_gflop
 }
 
 void print_heading() {
-  fmt::print("{:<44} {:>3} {:>9} {:>5} {:>9} {:>5} {:>8} {:>9} {:>9} {:>10} {:>8} {:>6}\n", "case", "thr", "forward",
-             "/gemm", "backward", "/gemm", "plan", "speed-up", "of at most", "memory", "error", "regret");
+  fmt::print("{:<52} {:>3} {:>9} {:>5} {:>9} {:>5} {:>8} {:>9} {:>10} {:>10} {:>8} {:>6} {:>5}\n", "case", "thr",
+             "forward", "/gemm", "backward", "/gemm", "plan", "speed-up", "of at most", "memory", "error", "regret",
+             "gain");
 }
 
 void print_case(const CaseResult& result) {
   const std::optional<double> regret = result.regret();
-  fmt::print("{:<44} {:>3} {:>9} {:>5} {:>9} {:>5} {:>8} {:>9} {:>10} {:>10} {:>8} {:>6}\n",
-             shorten(result.measured.name, 44), result.threads, format_milliseconds(result.forward.median_ms),
+  const std::optional<double> gain = result.counterpart_speedup();
+  fmt::print("{:<52} {:>3} {:>9} {:>5} {:>9} {:>5} {:>8} {:>9} {:>10} {:>10} {:>8} {:>6} {:>5}\n",
+             shorten(result.measured.name, 52), result.threads, format_milliseconds(result.forward.median_ms),
              fraction_text(result.forward_gflops(), result.gemm_gflops), format_milliseconds(result.backward.median_ms),
              fraction_text(result.backward_gflops(), result.gemm_gflops), format_milliseconds(result.plan_ms),
              fmt::format("{}{:.3g}", result.dense_estimated ? "~" : "", result.dense_speedup),
              fmt::format("{:.3g}", result.flop_bound_speedup), format_bytes(static_cast<double>(result.peak_bytes)),
              result.check ? fmt::format("{:.1e}", result.check->worst().relative) : "-",
-             regret ? fmt::format("{:.2f}", *regret) : "-");
+             regret ? fmt::format("{:.2f}", *regret) : "-", gain ? fmt::format("{:.2f}", *gain) : "-");
+  if (result.counterpart) {
+    fmt::print("{:<52} {:>3} {:>9} {:>5} {:>9} {:>5} {:>8}\n", "  " + result.counterpart->name, "",
+               format_milliseconds(result.counterpart->forward.median_ms), "",
+               format_milliseconds(result.counterpart->backward.median_ms), "",
+               format_milliseconds(result.counterpart->plan_ms));
+  }
   std::fflush(stdout);
 }
 
@@ -198,6 +214,10 @@ void add_bench_command(CLI::App& program) {
       ->delimiter(',')
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str()
+      ->group(sizes);
+  add_feature_options(command, arguments->features, sizes);
+  add_reorder_option(command, arguments->reorder,
+                     "Measure with tokens in another order inside, found by this method, and as it stands")
       ->group(sizes);
   command
       .add_option("--threads", arguments->threads,

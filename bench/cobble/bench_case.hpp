@@ -11,6 +11,7 @@
 #include "candidate_times.hpp"
 #include "check.hpp"
 #include "peers.hpp"
+#include "reordering.hpp"
 #include "statistics.hpp"
 #include "yardstick.hpp"
 
@@ -26,12 +27,26 @@ struct BenchOptions {
   std::uint64_t seed = 0;
 };
 
+/// The same problem without what the case is about, measured in turn with it.
+struct Counterpart {
+  std::string name;  ///< "densified": Q and K in full; "as it stands": in the order that is given
+  double plan_ms = 0;
+  Measurement forward;
+  Measurement backward;
+  double forward_traffic_bytes = 0;
+  double backward_traffic_bytes = 0;
+  std::int64_t tensor_bytes = 0;
+
+  double total_ms() const { return forward.median_ms + backward.median_ms; }
+};
+
 struct CaseResult {
   BenchCase measured;
   std::int64_t threads = 1;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::int64_t pairs = 0;  ///< of all heads and batch entries
+  std::int64_t pairs = 0;         ///< of all heads and batch entries
+  double features_per_token = 0;  ///< that Q and K store; d where they are dense
   std::string schedule;
   std::string plan;  ///< the chosen candidate's name
   double plan_ms = 0;
@@ -41,7 +56,7 @@ struct CaseResult {
   double backward_flop = 0;
   std::optional<double> gemm_gflops;  ///< none without OpenBLAS
   double gemm_mad_gflops = 0;
-  /// Dense pairs over the pattern's: by how much less arithmetic it is.
+  /// Useful FLOP of full attention of dense inputs over that of the case: by how much less arithmetic it is.
   double flop_bound_speedup = 0;
   /// The time of full(rows x columns) over that of the case, forward and backward together.
   double dense_speedup = 0;
@@ -53,6 +68,8 @@ struct CaseResult {
   std::int64_t tensor_bytes = 0;  ///< all inputs, outputs and gradients
   std::int64_t peak_bytes = 0;    ///< by how much the process grew, tensors included
   std::int64_t workspace_bytes = 0;
+  std::optional<PlanOrder> order;          ///< of a case that reorders
+  std::optional<Counterpart> counterpart;  ///< of a case with compressed inputs or another order
   std::optional<CheckResult> check;
   std::vector<CandidateTime> candidates;  ///< those that could be forced, when regret is asked for
   std::vector<PeerResult> peers;
@@ -60,6 +77,8 @@ struct CaseResult {
   double total_ms() const { return forward.median_ms + backward.median_ms; }
   double forward_gflops() const { return forward_flop / (forward.median_ms * 1e6); }
   double backward_gflops() const { return backward_flop / (backward.median_ms * 1e6); }
+  /// The counterpart's time over the case's, forward and backward.
+  std::optional<double> counterpart_speedup() const;
   /// The time of the automatic choice over that of the fastest candidate; none when the choice was not among those
   /// measured.
   std::optional<double> regret() const;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "chart.hpp"
@@ -206,6 +207,76 @@ void add_head_dim_chart(const Json& document, std::vector<BenchChart>& charts) {
       {"head_dim", "Softmax counts as no work: its share of the time falls as d grows.", chart_svg(chart)});
 }
 
+/// Where a curve crosses y = 1 for the first time, straight between points on logarithmic axes; none if it does not.
+std::optional<double> crossover(const std::vector<ChartPoint>& points) {
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const double before = std::log(points[i - 1].y);
+    const double after = std::log(points[i].y);
+    if (before * after > 0 || before == after) continue;
+    const double share = before / (before - after);
+    return std::exp(std::log(points[i - 1].x) * (1 - share) + std::log(points[i].x) * share);
+  }
+  return std::nullopt;
+}
+
+/// "window(16384,512,0), d = 128, csr, f32" of cases that differ in the number of features alone.
+std::string features_family(const Json& measured) {
+  const auto text = [&measured](const char* name) { return measured.at(name).get<std::string>(); };
+  const std::string value_dim = measured.at("value_dim") == measured.at("head_dim")
+                                    ? std::string()
+                                    : fmt::format(", d_v = {}", measured.at("value_dim").get<int>());
+  return fmt::format("{}, d = {}, {}{}, {}", text("pattern"), measured.at("head_dim").get<int>(),
+                     text("feature_storage"), value_dim, text("dtype"));
+}
+
+void add_features_chart(const Json& document, std::vector<BenchChart>& charts) {
+  std::map<std::string, Cases> families;
+  for (const Json& measured : sweep_cases(document, "features"))
+    families[features_family(measured)].push_back(measured);
+  if (families.empty()) return;
+  const auto sweep = std::max_element(families.begin(), families.end(),
+                                      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  const Value share = [](const Json& measured) {
+    return number(measured, "features_per_token") / number(measured, "head_dim");
+  };
+  const auto speedup = [](const char* pass) {
+    return [pass](const Json& measured) { return number(measured.at("counterpart"), pass) / number(measured, pass); };
+  };
+  const Cases& cases = sweep->second;
+  Chart chart;
+  chart.id = "features";
+  chart.title = "Compressed over densified Q and K";
+  chart.subtitle = fmt::format("{}, {}", sweep->first, threads_text(cases[0]));
+  chart.x_label = "share of features that Q and K store, K / d";
+  chart.y_label = "time densified / time";
+  chart.y_scale = AxisScale::numbers;
+  ChartPanel panel;
+  panel.series.push_back(dashed(series_of(
+      "as fast as densified", cases, share, [](const Json&) { return 1.0; }, kIdeal, Marker::none)));
+  panel.series.push_back(series_of("forward", cases, share, speedup("forward_ms"), kForward, Marker::circle));
+  panel.series.push_back(series_of("backward", cases, share, speedup("backward_ms"), kBackward, Marker::square));
+  const ChartSeries both =
+      series_of("forward and backward", cases, share, value_of("counterpart_speedup"), kGemm, Marker::diamond);
+  panel.series.push_back(both);
+  std::size_t color = 0;
+  for (const auto& [family, of_family] : families) {
+    if (family == sweep->first) continue;
+    ChartSeries series = series_of(family, of_family, share, value_of("counterpart_speedup"),
+                                   kOthers[color++ % std::size(kOthers)], Marker::diamond);
+    series.line = series.points.size() > 1;
+    panel.series.push_back(series);
+  }
+  if (const std::optional<double> x = crossover(both.points)) {
+    chart.line = {*x, fmt::format("crossover at K / d = {:.2g}", *x)};
+  }
+  chart.panels = {panel};
+  charts.push_back(
+      {"features",
+       "Left of the crossover, forward and backward of compressed queries and keys are faster than with the same "
+       "tensors in full, measured in turn.",
+       chart_svg(chart)});
+}
+
 /// Medians over the cases that were measured with every number of threads.
 void add_threads_chart(const Json& document, std::vector<BenchChart>& charts) {
   std::map<std::string, std::map<int, Json>> by_name;
@@ -312,6 +383,7 @@ std::vector<BenchChart> bench_charts(const Json& document) {
   add_density_chart(document, charts);
   add_token_charts(document, charts);
   add_head_dim_chart(document, charts);
+  add_features_chart(document, charts);
   add_threads_chart(document, charts);
   add_roofline(document, charts);
   return charts;

@@ -14,17 +14,34 @@ Json fraction_or_null(double gflops, const std::optional<double>& gemm_gflops) {
   return gemm_gflops ? Json(gflops / *gemm_gflops) : Json(nullptr);
 }
 
+Json counterpart_json(const std::optional<Counterpart>& counterpart) {
+  if (!counterpart) return nullptr;
+  return {{"name", counterpart->name},
+          {"plan_ms", counterpart->plan_ms},
+          {"forward_ms", counterpart->forward.median_ms},
+          {"forward_mad_ms", counterpart->forward.mad_ms},
+          {"backward_ms", counterpart->backward.median_ms},
+          {"backward_mad_ms", counterpart->backward.mad_ms},
+          {"forward_traffic_bytes", counterpart->forward_traffic_bytes},
+          {"backward_traffic_bytes", counterpart->backward_traffic_bytes},
+          {"tensor_bytes", counterpart->tensor_bytes}};
+}
+
 }  // namespace
 
 Json case_json(const CaseResult& result) {
   const BenchCase& measured = result.measured;
   Json json = {{"name", measured.name},
                {"pattern", measured.pattern},
+               {"shuffled", measured.shuffled},
                {"sweep", to_string(measured.sweep)},
                {"rows", result.rows},
                {"columns", result.columns},
                {"pairs", result.pairs},
                {"head_dim", measured.head_dim},
+               {"value_dim", measured.value_dim == 0 ? measured.head_dim : measured.value_dim},
+               {"features_per_token", result.features_per_token},
+               {"feature_storage", measured.compressed() ? measured.features.storage : "dense"},
                {"heads", measured.heads},
                {"batch", measured.batch},
                {"dtype", measured.dtype},
@@ -54,6 +71,9 @@ Json case_json(const CaseResult& result) {
                {"tensor_bytes", result.tensor_bytes},
                {"workspace_bytes", result.workspace_bytes},
                {"peak_bytes", result.peak_bytes}};
+  json["reordering"] = result.order ? plan_order_json(*result.order) : Json(nullptr);
+  json["counterpart"] = counterpart_json(result.counterpart);
+  json["counterpart_speedup"] = number_or_null(result.counterpart_speedup());
   json["max_error"] = nullptr;
   if (result.check) {
     json["max_error"] = result.check->worst().relative;

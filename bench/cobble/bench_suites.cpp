@@ -21,7 +21,26 @@ std::string documents_of(int count, int length) {
 BenchCase with_heads(BenchCase measured, std::int64_t heads, std::int64_t batch) {
   measured.heads = heads;
   measured.batch = batch;
-  measured.name += fmt::format(", {} heads, batch {}", heads, batch);
+  measured.name = case_name(measured);
+  return measured;
+}
+
+/// Each token of Q and K stores `features` of head_dim; value_dim 0: as head_dim.
+BenchCase with_features(const std::string& pattern, std::int64_t features, std::int64_t head_dim,
+                        const std::string& storage = "csr", std::int64_t value_dim = 0) {
+  BenchCase measured = make_case(pattern, head_dim, "f32", Sweep::features);
+  measured.features = {features, storage};
+  measured.value_dim = value_dim;
+  measured.name = case_name(measured);
+  return measured;
+}
+
+/// The order of the pattern's tokens is lost, and found again by `method` where that is not empty.
+BenchCase shuffled(const std::string& pattern, const std::string& method) {
+  BenchCase measured = make_case(pattern);
+  measured.shuffled = true;
+  measured.reorder = method;
+  measured.name = case_name(measured);
   return measured;
 }
 
@@ -68,23 +87,38 @@ Cases unstructured_cases() {
   for (const int pairs : {8, 16, 32, 64, 128, 256, 512, 1024, 2048}) {
     cases.push_back(make_case(fmt::format("random(4096,{})", pairs), 64, "f32", Sweep::density));
   }
+  for (const auto& pattern : {"blocks(8192,64,4)", "window(8192,256,0)"}) {
+    cases.push_back(shuffled(pattern, "automatic"));
+  }
+  return cases;
+}
+
+/// V is dense. With a value of one feature little but the score products and the softmax is left.
+Cases features_cases() {
+  const std::string window = "window(16384,512,0)";
+  Cases cases = {with_features(window, 4, 64)};
+  for (const int features : {2, 4, 8, 16, 32, 64}) cases.push_back(with_features(window, features, 128));
+  cases.push_back(with_features(window, 16, 256));
+  cases.push_back(with_features(window, 8, 256, "csr", 1));
+  cases.push_back(with_features(window, 16, 256, "bsr"));
+  cases.push_back(with_features("random(4096,64)", 8, 128));
   return cases;
 }
 
 Cases all_cases() {
   Cases cases = dense_cases();
-  for (const Cases& more : {long_context_cases(), unstructured_cases()}) {
+  for (const Cases& more : {long_context_cases(), unstructured_cases(), features_cases()}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;
 }
 
-/// A suite of score terms and compressed inputs, `features`, comes with them.
 const std::map<std::string, std::function<Cases()>>& suites() {
   static const std::map<std::string, std::function<Cases()>> kSuites = {{"quick", quick_cases},
                                                                         {"dense", dense_cases},
                                                                         {"long-context", long_context_cases},
                                                                         {"unstructured", unstructured_cases},
+                                                                        {"features", features_cases},
                                                                         {"all", all_cases}};
   return kSuites;
 }
@@ -109,17 +143,33 @@ const char* to_string(Sweep sweep) noexcept {
     case Sweep::head_dim: return "head_dim";
     case Sweep::tokens: return "tokens";
     case Sweep::density: return "density";
+    case Sweep::features: return "features";
   }
   return "";
 }
 
+std::string case_name(const BenchCase& measured) {
+  std::string name = short_pattern(measured.pattern);
+  if (measured.shuffled) name += ", shuffled";
+  name += measured.compressed() ? fmt::format(", d = {} of {} {}", *measured.features.features, measured.head_dim,
+                                              measured.features.storage)
+                                : fmt::format(", d = {}", measured.head_dim);
+  if (measured.value_dim != 0) name += fmt::format(", d_v = {}", measured.value_dim);
+  name += ", " + measured.dtype;
+  if (!measured.reorder.empty()) name += ", reordered";
+  if (measured.heads != 1 || measured.batch != 1) {
+    name += fmt::format(", {} head{}, batch {}", measured.heads, measured.heads == 1 ? "" : "s", measured.batch);
+  }
+  return name;
+}
+
 BenchCase make_case(const std::string& pattern, std::int64_t head_dim, const std::string& dtype, Sweep sweep) {
   BenchCase result;
-  result.name = fmt::format("{}, d = {}, {}", short_pattern(pattern), head_dim, dtype);
   result.pattern = pattern;
   result.head_dim = head_dim;
   result.dtype = dtype;
   result.sweep = sweep;
+  result.name = case_name(result);
   return result;
 }
 

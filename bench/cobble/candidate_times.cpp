@@ -15,6 +15,8 @@ template <class T>
 std::optional<Plan> forced_plan(const Passes<T>& passes, std::size_t index) {
   PlanOptions options;
   options.candidate = static_cast<std::int64_t>(index);
+  const Reordering* const reordering = passes.plan().reordering();
+  if (reordering != nullptr) options.reorder = reordering->method;
   try {
     return passes.make_plan(options);
   } catch (const Error&) {

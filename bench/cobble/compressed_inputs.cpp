@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cobble/convert.hpp"
-#include "cobble/error.hpp"
 #include "random.hpp"
 
 namespace cobble::program {
@@ -128,10 +127,7 @@ FeatureGradientView<T> prepare_gradient(const ProblemInput<T>& input, std::optio
 template <class T>
 Features<T> random_features(const TensorShape& shape, std::int64_t kept, const std::string& storage, std::uint64_t seed,
                             std::uint64_t stream) {
-  if (kept > shape.features) {
-    throw Error(ErrorCode::invalid_argument,
-                "--features " + std::to_string(kept) + " exceeds the head dimension " + std::to_string(shape.features));
-  }
+  require_features({kept, storage}, shape.features);
   if (storage == "bsr") {
     const std::int64_t width = std::gcd(kept, kBlock);
     return random_compressed<BsrMatrix<T>, T>(shape, seed, stream, [&](const TensorView<const T>& piece) {
@@ -148,6 +144,48 @@ double entries_per_token(const ProblemInput<T>& input) {
   const TensorShape& shape = view.shape();
   const auto tokens = static_cast<double>(shape.batch * shape.heads * shape.tokens);
   return tokens > 0 ? static_cast<double>(view.nnz()) / tokens : 0;
+}
+
+template <class T>
+std::int64_t storage_bytes(const ProblemInput<T>& input) {
+  if (!input.compressed) return input.dense->shape.size() * static_cast<std::int64_t>(sizeof(T));
+  const auto bytes_of = [](const auto& array) { return static_cast<std::int64_t>(array.size_bytes()); };
+  std::int64_t bytes = 0;
+  const FeaturesView<T> view = input.view();
+  if (view.storage() == FeatureStorage::csr) {
+    for (const CsrView<T>& matrix : view.csr().matrices()) {
+      bytes += bytes_of(matrix.row_offsets) + bytes_of(matrix.column_indices) + bytes_of(matrix.values);
+    }
+  } else {
+    for (const BsrView<T>& matrix : view.bsr().matrices()) {
+      bytes += bytes_of(matrix.block_row_offsets) + bytes_of(matrix.block_column_indices) + bytes_of(matrix.values);
+    }
+  }
+  return bytes;
+}
+
+template <class T>
+ProblemTensors<T> densified(const ProblemTensors<T>& tensors) {
+  const auto copy = [](const T* values, const TensorShape& shape) {
+    OwnedTensor<T> owned{AlignedBuffer<T>(shape.size()), shape};
+    std::copy_n(values, shape.size(), owned.values.data());
+    return owned;
+  };
+  const auto full = [&copy](const ProblemInput<T>& input) {
+    const Tensor<T> tensor = in_full(input);
+    return copy(tensor.data(), tensor.shape());
+  };
+  ProblemTensors<T> result;
+  result.problem = tensors.problem;
+  result.query = full(tensors.query_input());
+  result.key = full(tensors.key_input());
+  result.value = full(tensors.value_input());
+  result.grad_output = copy(tensors.grad_output.values.data(), tensors.grad_output.shape);
+  if (tensors.grad_lse.values.size() > 0) {
+    result.grad_lse = copy(tensors.grad_lse.values.data(), tensors.grad_lse.shape);
+  }
+  result.matrices = tensors.matrices;
+  return result;
 }
 
 template <class T>
@@ -176,7 +214,8 @@ void CompressedRun<T>::backward(const Plan& plan, const Attention<T>& result, Wo
 
 template <class T>
 CheckResult CompressedRun<T>::check(const Plan& plan, const Pattern& pattern, const Attention<T>& result,
-                                    const BackwardOptions<T>& options, std::uint64_t seed) const {
+                                    const BackwardOptions<T>& options, std::uint64_t seed,
+                                    std::int64_t full_check_tokens) const {
   const Tensor<T> query = in_full(tensors_.query_input());
   const Tensor<T> key = in_full(tensors_.key_input());
   const Tensor<T> value = in_full(tensors_.value_input());
@@ -199,7 +238,7 @@ CheckResult CompressedRun<T>::check(const Plan& plan, const Pattern& pattern, co
   view.sinks = of_terms.sinks;
   return check_against_reference<T>({pattern, query.view(), key.view(), value.view(), tensors_.grad_output.view(),
                                      tensors_.grad_lse.view(), plan.problem().scale, options.terms},
-                                    result, view, seed);
+                                    result, view, seed, full_check_tokens);
 }
 
 template <class T>
@@ -258,6 +297,8 @@ void CompressedRun<T>::add_arrays(std::vector<NamedArray>& arrays) {
   template Features<T> random_features(const TensorShape&, std::int64_t, const std::string&, std::uint64_t, \
                                        std::uint64_t);                                                      \
   template double entries_per_token(const ProblemInput<T>&);                                                \
+  template std::int64_t storage_bytes(const ProblemInput<T>&);                                              \
+  template ProblemTensors<T> densified(const ProblemTensors<T>&);                                           \
   template class CompressedRun<T>;
 COBBLE_INSTANTIATE(float)
 COBBLE_INSTANTIATE(double)

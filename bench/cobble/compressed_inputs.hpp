@@ -11,7 +11,7 @@
 #include "cobble/files.hpp"
 #include "problem_tensors.hpp"
 
-// What `cobble run` does where Q, K or V is compressed. T is float or double.
+// What `cobble run` and `cobble bench` do where Q, K or V is compressed. T is float or double.
 
 namespace cobble::program {
 
@@ -24,6 +24,14 @@ Features<T> random_features(const TensorShape& shape, std::int64_t kept, const s
 /// Stored entries per token.
 template <class T>
 double entries_per_token(const ProblemInput<T>& input);
+
+/// Values, offsets and indices.
+template <class T>
+std::int64_t storage_bytes(const ProblemInput<T>& input);
+
+/// The same tensors with every input in full.
+template <class T>
+ProblemTensors<T> densified(const ProblemTensors<T>& tensors);
 
 /// What forward and backward take and give, each in its storage.
 template <class T>
@@ -38,7 +46,8 @@ class CompressedRun {
   /// The reference takes inputs and gradients in full; what compressed gradients do not store comes from a backward
   /// that gives them dense.
   CheckResult check(const Plan& plan, const Pattern& pattern, const Attention<T>& result,
-                    const BackwardOptions<T>& options, std::uint64_t seed) const;
+                    const BackwardOptions<T>& options, std::uint64_t seed,
+                    std::int64_t full_check_tokens = kFullCheckTokens) const;
   /// NAME_data, NAME_indices, NAME_indptr and NAME_shape, as SciPy's CSR or BSR has them, of the gradients that are
   /// compressed; matrices of several batch entries and heads stand one below another. BSR whose blocks do not divide
   /// the tokens and features goes as CSR.

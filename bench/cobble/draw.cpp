@@ -85,7 +85,7 @@ void add_draw_command(CLI::App& program) {
   command
       .add_option("--tile", arguments->tile, "Tokens of a tile (default: 16 to 64, more when the picture would burst)")
       ->check(CLI::PositiveNumber);
-  add_reorder_option(command, arguments->reorder);
+  add_reorder_option(command, arguments->reorder, "Order tokens by this method, and show before and after");
   command.add_flag("--json", arguments->json, "Print one JSON document");
   command.callback([arguments] { draw(*arguments); });
 }

@@ -208,7 +208,7 @@ void add_info_command(CLI::App& program) {
   command.add_option("--dtype", arguments->dtype, "Type whose words fast memory is counted in")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
-  add_reorder_option(command, arguments->reorder);
+  add_reorder_option(command, arguments->reorder, "Order tokens by this method, and show before and after");
   command.add_flag("--json", arguments->json, "Print one JSON document");
   command.callback([arguments] {
     const LoadedPattern loaded = load_pattern(arguments->pattern);

@@ -21,6 +21,12 @@ int fail(const std::string& message, int status) {
 
 int main(int argument_count, char** arguments) {
   CLI::App program("Exact sparse attention on CPUs, forward and backward.", "cobble");
+  program.footer(
+      "PATTERN is a file (.mtx, .smtx, .npz, .npy) or an expression. For example:\n"
+      "  cobble run \"window(16384,512,0)\" --check\n"
+      "  cobble run \"window(16384,512,0)\" --head-dim 128 --features 8     Q and K compressed, 8 features a token\n"
+      "  cobble run mask.npz --query q.npz --key k.npz --save out.npz      your own, gradients in the same storage\n"
+      "  cobble run mask.mtx --reorder automatic                           tokens in another order inside, if it pays");
   program.require_subcommand(1);
   program.get_formatter()->column_width(34);
   cobble::program::add_run_command(program);

@@ -1,5 +1,9 @@
 #include "passes.hpp"
 
+#include <utility>
+
+#include "reordering.hpp"
+
 namespace cobble::program {
 namespace {
 
@@ -9,6 +13,8 @@ ProblemTensors<T> tensors_of(const Pattern& pattern, const BenchCase& measured, 
   arguments.batch = measured.batch;
   arguments.heads = measured.heads;
   arguments.head_dim = measured.head_dim;
+  if (measured.value_dim != 0) arguments.value_dim = measured.value_dim;
+  arguments.features = measured.features;
   arguments.seed = seed;
   return make_problem_tensors<T>(pattern, arguments);
 }
@@ -17,12 +23,19 @@ ProblemTensors<T> tensors_of(const Pattern& pattern, const BenchCase& measured, 
 
 template <class T>
 Passes<T>::Passes(const Pattern& pattern, const BenchCase& measured, std::uint64_t seed)
+    : Passes(pattern, tensors_of<T>(pattern, measured, seed), reorder_method(measured.reorder)) {}
+
+template <class T>
+Passes<T>::Passes(const Pattern& pattern, ProblemTensors<T> tensors, ReorderMethod reorder)
     : pattern_(pattern),
-      tensors_(tensors_of<T>(pattern, measured, seed)),
-      plan_(make_plan()),
+      tensors_(std::move(tensors)),
+      reorder_(reorder),
+      plan_(make_plan(plan_options())),
       result_{Tensor<T>(tensors_.grad_output.shape),
               Tensor<T>({tensors_.problem.batch, tensors_.problem.query_heads, pattern.rows(), 1})},
-      gradients_{Tensor<T>(tensors_.query.shape), Tensor<T>(tensors_.key.shape), Tensor<T>(tensors_.value.shape)} {}
+      gradients_{Tensor<T>(tensors_.query.shape), Tensor<T>(tensors_.key.shape), Tensor<T>(tensors_.value.shape)} {
+  if (tensors_.compressed()) compressed_.emplace(tensors_, gradients_);
+}
 
 template <class T>
 Plan Passes<T>::make_plan(PlanOptions options) const {
@@ -32,11 +45,13 @@ Plan Passes<T>::make_plan(PlanOptions options) const {
 
 template <class T>
 void Passes<T>::forward(const Plan& plan) {
+  if (compressed_) return compressed_->forward(plan, result_.view(), workspace_, {});
   cobble::forward(plan, tensors_.query.view(), tensors_.key.view(), tensors_.value.view(), result_.view(), workspace_);
 }
 
 template <class T>
 void Passes<T>::backward(const Plan& plan) {
+  if (compressed_) return compressed_->backward(plan, result_, workspace_, {});
   cobble::backward(plan, tensors_.query.view(), tensors_.key.view(), tensors_.value.view(), result_,
                    tensors_.grad_output.view(), gradients_.view(), workspace_);
 }
@@ -44,14 +59,15 @@ void Passes<T>::backward(const Plan& plan) {
 template <class T>
 std::int64_t Passes<T>::tensor_bytes() const {
   // Queries, keys, values and outputs each come twice: as such and as a gradient.
-  const std::int64_t elements = 2 * (tensors_.query.shape.size() + tensors_.key.shape.size() +
-                                     tensors_.value.shape.size() + tensors_.grad_output.shape.size()) +
-                                result_.lse.shape().size();
-  return elements * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t dense = 2 * tensors_.grad_output.shape.size() + result_.lse.shape().size();
+  return 2 * (storage_bytes(tensors_.query_input()) + storage_bytes(tensors_.key_input()) +
+              storage_bytes(tensors_.value_input())) +
+         dense * static_cast<std::int64_t>(sizeof(T));
 }
 
 template <class T>
 CheckResult Passes<T>::check(std::uint64_t seed, std::int64_t full_check_tokens) const {
+  if (compressed_) return compressed_->check(plan_, pattern_, result_, {}, seed, full_check_tokens);
   return check_against_reference<T>({pattern_,
                                      tensors_.query.view(),
                                      tensors_.key.view(),

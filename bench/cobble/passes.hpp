@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "bench_suites.hpp"
 #include "check.hpp"
 #include "cobble/attention.hpp"
 #include "cobble/plan.hpp"
+#include "compressed_inputs.hpp"
 #include "problem_tensors.hpp"
 
 // Forward and backward of a case of `cobble bench`, ready to be timed.
@@ -17,22 +19,28 @@ template <class T>
 class Passes {
  public:
   Passes(const Pattern& pattern, const BenchCase& measured, std::uint64_t seed);
+  Passes(const Pattern& pattern, ProblemTensors<T> tensors, ReorderMethod reorder = ReorderMethod::identity);
+  Passes(const Passes&) = delete;  // what is compressed refers to the tensors
+  Passes& operator=(const Passes&) = delete;
 
   const Plan& plan() const noexcept { return plan_; }
   const ProblemTensors<T>& tensors() const noexcept { return tensors_; }
   const Attention<T>& result() const noexcept { return result_; }
+  /// Of dense inputs.
   const Gradients<T>& gradients() const noexcept { return gradients_; }
   const Pattern& pattern() const noexcept { return pattern_; }
 
-  /// The plan again, with further wishes.
-  Plan make_plan(PlanOptions options = {}) const;
+  /// Those of the plan.
+  PlanOptions plan_options() const { return {.reorder = reorder_}; }
+  /// A plan with other wishes.
+  Plan make_plan(PlanOptions options) const;
   void forward() { forward(plan_); }
   void backward() { backward(plan_); }
   void forward(const Plan& plan);
   /// After forward.
   void backward(const Plan& plan);
 
-  /// Of all inputs, outputs and gradients.
+  /// Of all inputs, outputs and gradients, each in its storage.
   std::int64_t tensor_bytes() const;
   std::int64_t workspace_bytes() const { return workspace_.bytes(); }
   /// What the last forward and backward left, against the double reference.
@@ -41,9 +49,11 @@ class Passes {
  private:
   Pattern pattern_;
   ProblemTensors<T> tensors_;
+  ReorderMethod reorder_;
   Plan plan_;
   Attention<T> result_;
   Gradients<T> gradients_;
+  std::optional<CompressedRun<T>> compressed_;
   Workspace workspace_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "cobble/error.hpp"
 #include "commands.hpp"
+#include "feature_options.hpp"
 #include "pattern_argument.hpp"
 #include "pebble_cases.hpp"
 #include "pebble_plot.hpp"
@@ -22,7 +23,7 @@ struct PebbleArguments {
   PatternArgument pattern;
   std::int64_t head_dim = 64;
   std::int64_t value_dim = 0;  ///< 0: as head_dim
-  std::int64_t features = 0;   ///< 0: dense
+  FeatureOptions features;
   std::string fast_memory = "2^6..2^20";
   std::string schedule = "both";
   bool parameter_gradients = false;
@@ -33,14 +34,11 @@ struct PebbleArguments {
 PebbleProblem problem_of(const PebbleArguments& arguments, const Pattern& pattern) {
   PebbleProblem problem;
   problem.pattern = pattern;
-  problem.head_dim = arguments.head_dim;
-  problem.value_dim = arguments.value_dim == 0 ? arguments.head_dim : arguments.value_dim;
+  problem.sizes = {.head_dim = arguments.head_dim, .value_dim = arguments.value_dim};
+  if (problem.sizes.value_dim == 0) problem.sizes.value_dim = arguments.head_dim;
   problem.features = arguments.features;
-  if (problem.features > problem.head_dim) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("--features {} exceeds the head dimension {}", problem.features, problem.head_dim));
-  }
-  if (problem.features > 0 && arguments.parameter_gradients) {
+  require_features(problem.features, arguments.head_dim);
+  if (problem.features.features && arguments.parameter_gradients) {
     throw Error(ErrorCode::invalid_argument, "--features and --parameter-gradients exclude one another");
   }
   if (arguments.schedule != "materialize") problem.schedules.push_back(Schedule::recompute);
@@ -81,8 +79,8 @@ Json pebble_json(const LoadedPattern& loaded, const PebbleProblem& problem, cons
   document["pattern"] = pattern_json(loaded.pattern);
   document["pattern"]["name"] = loaded.name;
   if (loaded.read_report) document["pattern"]["file"] = read_report_json(*loaded.read_report);
-  document["problem"] = {{"head_dim", problem.head_dim}, {"value_dim", problem.value_dim}};
-  if (problem.features > 0) document["problem"]["features"] = problem.features;
+  document["problem"] = {{"head_dim", problem.sizes.head_dim}, {"value_dim", problem.sizes.value_dim}};
+  add_features_json(document["problem"], problem.features);
   document["cases"] = Json::array();
   for (const PebbleCase& result : cases) document["cases"].push_back(case_json(result));
   if (!plot_file.empty()) document["plot"] = plot_file;
@@ -120,10 +118,9 @@ void print_cases(const LoadedPattern& loaded, const PebbleProblem& problem, cons
   print_line("pattern", shorten(loaded.name, 110));
   print_line("", pattern_text(loaded.pattern));
   if (loaded.read_report) print_line("", read_report_text(*loaded.read_report));
-  const std::string stored =
-      problem.features > 0 ? fmt::format(" of which {} are stored in Q and K", problem.features) : "";
-  print_line("model", fmt::format("one head, d = {}{}, d_v = {}: split point M* = {} words", problem.head_dim, stored,
-                                  problem.value_dim, format_quantity(cases.front().split_point)));
+  print_line("model", fmt::format("one head, d = {}{}, d_v = {}: split point M* = {} words", problem.sizes.head_dim,
+                                  stored_text(problem.features), problem.sizes.value_dim,
+                                  format_quantity(cases.front().split_point)));
   for (const PebblePass pass : problem.passes) print_pass(pass, problem, cases);
   print_line("", "words counted, and their ratio to the bound; * the schedule for this side of the split point");
   if (!plot_file.empty()) print_line("plot", plot_file);
@@ -172,10 +169,7 @@ void add_pebble_command(CLI::App& program) {
       ->capture_default_str();
   command.add_option("--value-dim", arguments->value_dim, "Features of a value, d_v (default: as --head-dim)")
       ->check(CLI::PositiveNumber);
-  command
-      .add_option("--features", arguments->features,
-                  "Features that a token of Q and K stores; words are then entries, and d of the model is this")
-      ->check(CLI::PositiveNumber);
+  add_feature_options(command, arguments->features);
   command
       .add_option("--fast-memory", arguments->fast_memory,
                   "Words of fast memory, M: a list such as 1000,4096 or 2^10,2^12 or 2^8..2^18 (doubling)")

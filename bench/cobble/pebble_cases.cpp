@@ -15,9 +15,6 @@ constexpr std::int64_t kWordBytes = 4;
 
 std::optional<Plan> plan_if_feasible(const PebbleProblem& problem, Schedule schedule, std::int64_t fast_memory_words,
                                      bool parameter_gradients) {
-  Problem one_head;
-  one_head.head_dim = problem.token_words();
-  one_head.value_dim = problem.value_dim;
   PlanOptions options;
   options.schedule = schedule;
   options.tile_sizes = TileSizes::model;
@@ -25,7 +22,7 @@ std::optional<Plan> plan_if_feasible(const PebbleProblem& problem, Schedule sche
   options.fast_memory_bytes = fast_memory_words * kWordBytes;
   options.element_bytes = kWordBytes;
   try {
-    return make_plan(problem.pattern, one_head, options);
+    return make_plan(problem.pattern, model_problem(problem.sizes, problem.features), options);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::infeasible) throw;
     return std::nullopt;

@@ -8,6 +8,7 @@
 #include "cobble/pattern.hpp"
 #include "cobble/pebble.hpp"
 #include "cobble/plan.hpp"
+#include "feature_options.hpp"
 
 // What `cobble pebble` counts: every schedule and pass at every size of fast memory, beside the floor of the model.
 
@@ -23,16 +24,16 @@ std::string_view to_string(PebblePass pass) noexcept;
 /// One head of a pattern, and what to count of it.
 struct PebbleProblem {
   Pattern pattern;
-  std::int64_t head_dim = 64;
-  std::int64_t value_dim = 64;
-  std::int64_t features = 0;  ///< that each token of Q and K stores, if they are compressed; 0: they are dense
+  Problem sizes = {.head_dim = 64, .value_dim = 64};
+  FeatureOptions features;
   std::vector<Schedule> schedules;
   std::vector<PebblePass> passes;
   std::vector<std::int64_t> fast_memory_words;
 
-  /// Words of a token of Q and K. The model reads d as nnz / n: entries are spread evenly over a panel's chunks.
-  std::int64_t token_words() const { return features > 0 ? features : head_dim; }
-  AttentionSize size() const { return {pattern.rows(), pattern.columns(), pattern.pairs(), token_words(), value_dim}; }
+  AttentionSize size() const {
+    const Problem model = model_problem(sizes, features);
+    return {pattern.rows(), pattern.columns(), pattern.pairs(), model.head_dim, model.value_dim};
+  }
 };
 
 struct PebbleCase {

@@ -14,8 +14,10 @@
 
 #include "commands.hpp"
 #include "cost_model_json.hpp"
+#include "feature_options.hpp"
 #include "pattern_argument.hpp"
 #include "progress.hpp"
+#include "reordering.hpp"
 #include "report.hpp"
 #include "text.hpp"
 
@@ -25,7 +27,9 @@ namespace {
 struct PlanArguments {
   PatternArgument pattern;
   Problem problem;
+  FeatureOptions features;
   PlanOptions options;
+  std::string reorder;  ///< empty: not asked for
   std::string dtype = "f32";
   std::int64_t threads = 0;  ///< 0: as many as the machine has
   std::string cost_model_file;
@@ -37,17 +41,25 @@ struct PlanReport {
   double milliseconds = 0;
   std::int64_t threads = 0;
   std::int64_t workspace_bytes = 0;
+  PlanOrder order = {};
+  double z_input = 0;         ///< of one head
   TrafficBound forward = {};  ///< of all heads
   TrafficBound backward = {};
 };
+
+/// Of one head, as the plan sees it.
+AttentionSize head_size(const Plan& plan) {
+  const Problem& problem = plan.problem();
+  return {plan.patterns().rows(), plan.patterns().columns(), plan.total_pairs() / (problem.batch * problem.query_heads),
+          problem.head_dim, problem.value_dim};
+}
 
 /// Heads that share keys and values read and write these once in the compulsory traffic of all of them.
 template <class HeadBound>
 TrafficBound bound_of_heads(const Plan& plan, const HeadBound& head_bound) {
   const Problem& problem = plan.problem();
   const std::int64_t heads = problem.batch * problem.query_heads;
-  const AttentionSize size = {plan.patterns().rows(), plan.patterns().columns(), plan.total_pairs() / heads,
-                              problem.head_dim, problem.value_dim};
+  const AttentionSize size = head_size(plan);
   const TrafficBound head = head_bound(size);
   AttentionSize keys_alone = size;
   keys_alone.queries = keys_alone.pairs = 0;
@@ -60,13 +72,16 @@ TrafficBound bound_of_heads(const Plan& plan, const HeadBound& head_bound) {
 PlanReport make_report(const PlanArguments& arguments, const Pattern& pattern) {
   PlanOptions options = arguments.options;
   options.element_bytes = arguments.dtype == "f64" ? 8 : 4;
+  options.reorder = reorder_method(arguments.reorder);
   if (!arguments.cost_model_file.empty()) options.cost_model = read_cost_model(arguments.cost_model_file);
   const Progress progress("planning");
   const auto start = std::chrono::steady_clock::now();
-  PlanReport report = {.plan = make_plan(pattern, arguments.problem, options)};
+  PlanReport report = {.plan = make_plan(pattern, model_problem(arguments.problem, arguments.features), options)};
   report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   report.threads = arguments.threads > 0 ? arguments.threads : tbb::this_task_arena::max_concurrency();
   report.workspace_bytes = report.plan.workspace_bytes(report.threads, options.element_bytes);
+  report.order = plan_order(report.plan, arguments.reorder);
+  report.z_input = input_words(head_size(report.plan));
   const std::int64_t words = report.plan.fast_memory_words();
   report.forward =
       bound_of_heads(report.plan, [words](const AttentionSize& size) { return forward_bound(size, words); });
@@ -128,12 +143,17 @@ Json plan_json(const PlanArguments& arguments, const LoadedPattern& loaded, cons
   document["pattern"] = pattern_json(loaded.pattern);
   document["pattern"]["name"] = loaded.name;
   if (loaded.read_report) document["pattern"]["file"] = read_report_json(*loaded.read_report);
-  document["problem"] = {
-      {"batch", problem.batch},       {"heads", problem.query_heads},   {"kv_heads", problem.key_value_heads},
-      {"head_dim", problem.head_dim}, {"value_dim", problem.value_dim}, {"dtype", arguments.dtype},
-      {"threads", report.threads}};
+  document["problem"] = {{"batch", problem.batch},
+                         {"heads", problem.query_heads},
+                         {"kv_heads", problem.key_value_heads},
+                         {"head_dim", arguments.problem.head_dim},
+                         {"value_dim", problem.value_dim},
+                         {"dtype", arguments.dtype},
+                         {"threads", report.threads}};
+  add_features_json(document["problem"], arguments.features);
   document["plan"] = {{"schedule", to_string(plan.schedule())},
                       {"regime", to_string(plan.regime())},
+                      {"z_input", report.z_input},
                       {"split_point", plan.split_point()},
                       {"fast_memory", plan.fast_memory_words()},
                       {"row_panel", plan.row_panel()},
@@ -143,6 +163,7 @@ Json plan_json(const PlanArguments& arguments, const LoadedPattern& loaded, cons
                       {"ms", report.milliseconds},
                       {"tiles", plan.tiles()},
                       {"bytes", plan.memory_bytes()},
+                      {"reordering", plan_order_json(report.order)},
                       {"reason", reason(arguments, plan)}};
   document["forward"] = bound_json(report.forward);
   document["backward"] = bound_json(report.backward);
@@ -187,12 +208,18 @@ void print_plan(const PlanArguments& arguments, const LoadedPattern& loaded, con
   print_line("pattern", shorten(loaded.name, 110));
   print_line("", pattern_text(loaded.pattern));
   if (loaded.read_report) print_line("", read_report_text(*loaded.read_report));
-  print_line("problem", fmt::format("batch {}, {}, d = {}, d_v = {}, {}", problem.batch, heads_text(problem),
-                                    problem.head_dim, problem.value_dim, arguments.dtype));
-  print_line("regime", fmt::format("{} fast memory: M = {} words, split point M* = {}", large ? "large" : "small",
-                                   group_digits(plan.fast_memory_words()), format_quantity(plan.split_point())));
+  print_line("problem", fmt::format("batch {}, {}, d = {}{}, d_v = {}, {}", problem.batch, heads_text(problem),
+                                    arguments.problem.head_dim, stored_text(arguments.features), problem.value_dim,
+                                    arguments.dtype));
+  if (arguments.features.features) {
+    print_line("", "planned as the model sees it: d is what a token stores, words are entries");
+  }
+  print_line("regime", fmt::format("{} fast memory: M = {} words, split point M* = {}, Z_input = {} words a head",
+                                   large ? "large" : "small", group_digits(plan.fast_memory_words()),
+                                   format_quantity(plan.split_point()), format_quantity(report.z_input)));
   print_line("schedule", std::string(to_string(plan.schedule())));
   print_line("why", reason(arguments, plan));
+  if (!arguments.reorder.empty()) print_line("order", plan_order_text(report.order));
   print_line("tiles",
              fmt::format("{} of {} x {}, feature chunk {}", group_digits(plan.tiles()), group_digits(plan.row_panel()),
                          group_digits(plan.column_panel()), plan.feature_chunk()));
@@ -233,6 +260,7 @@ void add_plan_command(CLI::App& program) {
   add_size("--heads", problem.query_heads, "Query heads")->capture_default_str();
   add_size("--kv-heads", problem.key_value_heads, "Key/value heads, a divisor of --heads (default: as --heads)");
   add_size("--batch", problem.batch, "Batch entries")->capture_default_str();
+  add_feature_options(command, arguments->features);
   command.add_option("--dtype", arguments->dtype, "Type of the arithmetic, in whose words fast memory is counted")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
@@ -262,6 +290,8 @@ void add_plan_command(CLI::App& program) {
       .add_option("--candidate", options.candidate,
                   "Take this candidate, counted from 0 in the order they are listed, whatever the rates say")
       ->check(CLI::NonNegativeNumber);
+  add_reorder_option(command, arguments->reorder,
+                     "Let tokens stand in another order inside, found by this method; results keep the given order");
   command.add_flag("--parameter-gradients", options.parameter_gradients,
                    "Plan for the gradients of the weights in Q = A1 X and V = A3 Y");
   command.add_option("--threads", arguments->threads, "Threads that the workspace is for (default: all)")

@@ -137,7 +137,7 @@ void take_or_fill(TensorFile<T> file, const TensorShape& shape, const ProblemArg
   } else if (file.axes != 0 || !features) {
     dense = take_or_fill(std::move(file), shape, arguments.seed, stream);
   } else if constexpr (std::is_floating_point_v<T>) {
-    compressed = random_features<T>(shape, *features, arguments.feature_storage, arguments.seed, stream);
+    compressed = random_features<T>(shape, *features, arguments.features.storage, arguments.seed, stream);
   } else {
     throw Error(ErrorCode::unsupported, "--features: compressed features are f32 or f64");
   }
@@ -181,9 +181,9 @@ ProblemTensors<T> make_problem_tensors(const Pattern& pattern, const ProblemArgu
 
   const TensorShape output_shape{problem.batch, problem.query_heads, pattern.rows(), problem.value_dim};
   take_or_fill(std::move(query), {problem.batch, problem.query_heads, pattern.rows(), problem.head_dim}, arguments,
-               arguments.features, 1, tensors.query, tensors.compressed_query);
+               arguments.features.features, 1, tensors.query, tensors.compressed_query);
   take_or_fill(std::move(key), {problem.batch, problem.key_value_heads, pattern.columns(), problem.head_dim}, arguments,
-               arguments.features, 2, tensors.key, tensors.compressed_key);
+               arguments.features.features, 2, tensors.key, tensors.compressed_key);
   take_or_fill(std::move(value), {problem.batch, problem.key_value_heads, pattern.columns(), problem.value_dim},
                arguments, {}, 3, tensors.value, tensors.compressed_value);
   tensors.grad_output = take_or_fill(std::move(grad_output), output_shape, arguments.seed, 4);

@@ -10,6 +10,7 @@
 #include "cobble/pattern.hpp"
 #include "cobble/plan.hpp"
 #include "cobble/tensor.hpp"
+#include "feature_options.hpp"
 
 // The tensors of `cobble run`: the caller's files, and seeded random numbers in place of those not given.
 
@@ -28,8 +29,7 @@ struct ProblemArguments {
   std::string grad_output_file;
   std::string grad_lse_file;
   std::uint64_t seed = 0;
-  std::optional<std::int64_t> features;  ///< kept for each token of Q and K, unless files give them
-  std::string feature_storage = "csr";   ///< or bsr
+  FeatureOptions features;  ///< of random Q and K
 };
 
 /// A dense tensor in C order; empty when there is none.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "cobble/half.hpp"
 
@@ -45,6 +46,16 @@ template void fill_random(std::span<float>, std::uint64_t, std::uint64_t);
 template void fill_random(std::span<double>, std::uint64_t, std::uint64_t);
 template void fill_random(std::span<bfloat16>, std::uint64_t, std::uint64_t);
 template void fill_random(std::span<float16>, std::uint64_t, std::uint64_t);
+
+std::vector<std::int32_t> random_permutation(std::int64_t n, std::uint64_t seed, std::uint64_t stream) {
+  std::vector<std::int32_t> permutation(static_cast<std::size_t>(n));
+  std::iota(permutation.begin(), permutation.end(), 0);
+  const std::uint64_t key = mix(mix(seed + kGoldenGamma) + stream);
+  for (std::size_t left = permutation.size(); left > 1; --left) {
+    std::swap(permutation[left - 1], permutation[mix(key + left * kGoldenGamma) % left]);
+  }
+  return permutation;
+}
 
 std::vector<std::int64_t> sample_tokens(std::int64_t n, std::int64_t count, std::uint64_t seed) {
   if (count >= n) {

@@ -13,6 +13,9 @@ namespace cobble::program {
 template <class T>
 void fill_random(std::span<T> values, std::uint64_t seed, std::uint64_t stream);
 
+/// The numbers of [0, n) in a random order, the same on every platform. n is at most 2^31 - 1.
+std::vector<std::int32_t> random_permutation(std::int64_t n, std::uint64_t seed, std::uint64_t stream);
+
 /// `count` distinct numbers of [0, n), sorted, the first and the last among them; all of them when count >= n.
 std::vector<std::int64_t> sample_tokens(std::int64_t n, std::int64_t count, std::uint64_t seed);
 

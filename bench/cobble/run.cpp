@@ -26,6 +26,7 @@
 #include "pattern_argument.hpp"
 #include "problem_tensors.hpp"
 #include "progress.hpp"
+#include "reordering.hpp"
 #include "report.hpp"
 #include "term_arguments.hpp"
 #include "text.hpp"
@@ -39,6 +40,7 @@ struct RunArguments {
   TermArguments terms;
   std::string schedule = "auto";
   std::string backward_passes = "auto";
+  std::string reorder;  ///< empty: not asked for
   std::int64_t fast_memory_bytes = 0;
   std::string dtype = "f32";
   std::int64_t threads = 0;        ///< 0: as many as the machine has
@@ -91,6 +93,7 @@ struct RunReport {
   std::int64_t peak_bytes = 0;
   std::int64_t workspace_bytes = 0;
   std::int64_t threads = 0;
+  PlanOrder order;
   std::string terms;
   std::optional<CheckResult> check;
   /// What products take of a token of K and V: d and d_v, or its mean number of stored entries.
@@ -184,7 +187,8 @@ Json run_json(const RunArguments& arguments, const LoadedPattern& loaded, const 
                       {"workspace_bytes", report.workspace_bytes},
                       {"ms", report.plan_ms},
                       {"tiles", plan.tiles()},
-                      {"bytes", plan.memory_bytes()}};
+                      {"bytes", plan.memory_bytes()},
+                      {"reordering", plan_order_json(report.order)}};
   document["forward"] = {{"ms", report.forward_ms}, {"gflops", forward_gflops(plan, report)}};
   document["backward"] = {{"ms", report.backward_ms}, {"gflops", backward_gflops(plan, report)}};
   document["peak_bytes"] = report.peak_bytes;
@@ -225,6 +229,7 @@ void print_report(const RunArguments& arguments, const LoadedPattern& loaded, co
       "", fmt::format("{} tiles of {} x {}, feature chunk {}, workspace {}, made in {}", group_digits(plan.tiles()),
                       plan.row_panel(), plan.column_panel(), plan.feature_chunk(),
                       format_bytes(static_cast<double>(report.workspace_bytes)), format_milliseconds(report.plan_ms)));
+  if (!arguments.reorder.empty()) print_line("order", plan_order_text(report.order));
   print_line("forward", fmt::format("{:>9}  {:7.1f} GFLOP/s", format_milliseconds(report.forward_ms),
                                     forward_gflops(plan, report)));
   print_line("backward", fmt::format("{:>9}  {:7.1f} GFLOP/s", format_milliseconds(report.backward_ms),
@@ -266,9 +271,11 @@ void run(const RunArguments& arguments) {
   plan_options.backward_passes = backward_passes_named(arguments.backward_passes);
   plan_options.fast_memory_bytes = arguments.fast_memory_bytes;
   plan_options.element_bytes = sizeof(ComputeType<T>);  // of what tiles hold
+  plan_options.reorder = reorder_method(arguments.reorder);
   const auto plan_start = std::chrono::steady_clock::now();
   const Plan plan = make_plan(loaded.pattern, problem, plan_options);
   report.plan_ms = milliseconds_since(plan_start);
+  report.order = plan_order(plan, arguments.reorder);
   report.workspace_bytes = plan.workspace_bytes(report.threads, sizeof(T));
 
   Attention<T> result{Tensor<T>({problem.batch, problem.query_heads, loaded.pattern.rows(), problem.value_dim}),
@@ -364,17 +371,10 @@ void add_run_command(CLI::App& program) {
       ->check(CLI::IsMember({"f32", "f64", "bf16", "f16"}))
       ->capture_default_str()
       ->group(sizes);
+  add_feature_options(command, problem.features, sizes);
 
   const std::string files =
       "Tensors (.npy: tokens x features, or batch x heads x tokens x features; random when not given)";
-  add_size("--features", problem.features,
-           "Features that each token of a random Q and K keeps, stored compressed (default: all, dense)");
-  command
-      .add_option("--feature-storage", problem.feature_storage,
-                  "csr, or bsr in blocks of 16 tokens x up to 16 features")
-      ->check(CLI::IsMember({"csr", "bsr"}))
-      ->capture_default_str()
-      ->group(sizes);
   const auto add_file = [&](const char* name, std::string& file, const char* description) {
     command.add_option(name, file, description)->type_name("FILE")->group(files);
   };
@@ -405,6 +405,9 @@ void add_run_command(CLI::App& program) {
       .add_option("--fast-memory", arguments->fast_memory_bytes,
                   "Bytes of fast memory to plan for (default: COBBLE_FAST_MEMORY, or half of one core's L2)")
       ->check(CLI::PositiveNumber)
+      ->group(execution);
+  add_reorder_option(command, arguments->reorder,
+                     "Let tokens stand in another order inside, found by this method; results keep the given order")
       ->group(execution);
   command.add_option("--threads", arguments->threads, "Threads (default: all)")
       ->check(CLI::Range(1, 4096))

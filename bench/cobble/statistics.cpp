@@ -32,16 +32,27 @@ double milliseconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::vector<double> measure(const Repetition& repetition, const std::function<void()>& work) {
+std::vector<std::vector<double>> measure_in_turn(const Repetition& repetition,
+                                                 const std::vector<std::function<void()>>& works) {
   const double budget_ms = repetition.seconds * 1e3;
-  const double warm_up_ms = milliseconds_of(work);
-  const std::size_t least = warm_up_ms > budget_ms ? 1 : repetition.least;
-  std::vector<double> times;
-  for (double total_ms = 0; times.size() < least || (total_ms < budget_ms && times.size() < repetition.most);) {
-    times.push_back(milliseconds_of(work));
-    total_ms += times.back();
+  double slowest_ms = 0;
+  for (const auto& work : works) slowest_ms = std::max(slowest_ms, milliseconds_of(work));
+  const std::size_t least = slowest_ms > budget_ms ? 1 : repetition.least;
+  std::vector<std::vector<double>> times(works.size());
+  double total_ms = 0;  // of the slowest of each round
+  for (std::size_t round = 0; round < least || (total_ms < budget_ms && round < repetition.most); ++round) {
+    slowest_ms = 0;
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      times[i].push_back(milliseconds_of(works[i]));
+      slowest_ms = std::max(slowest_ms, times[i].back());
+    }
+    total_ms += slowest_ms;
   }
   return times;
+}
+
+std::vector<double> measure(const Repetition& repetition, const std::function<void()>& work) {
+  return std::move(measure_in_turn(repetition, {work}).front());
 }
 
 }  // namespace cobble::program

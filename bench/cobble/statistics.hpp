@@ -30,6 +30,12 @@ struct Repetition {
 
 double milliseconds_of(const std::function<void()>& work);
 
+/// Runs each of `works` once to warm up, then one after the other as `repetition` says for each, so that what slows the
+/// machine down slows all of them: times by work, as many of each. Where one of them takes longer than all of the time
+/// that it has, they are run once more only.
+std::vector<std::vector<double>> measure_in_turn(const Repetition& repetition,
+                                                 const std::vector<std::function<void()>>& works);
+
 /// Runs `work` once to warm up, then as `repetition` says. Work that takes longer than all of the time that it has is
 /// run once more only.
 std::vector<double> measure(const Repetition& repetition, const std::function<void()>& work);

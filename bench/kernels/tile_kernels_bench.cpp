@@ -8,12 +8,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
-#include <string>
-#include <type_traits>
 #include <vector>
 
 #include "cobble/aligned_buffer.hpp"
 #include "cobble/isa.hpp"
+#include "measured_kernels.hpp"
 
 namespace {
 
@@ -21,21 +20,6 @@ using namespace cobble;
 using namespace cobble::kernels;
 
 constexpr std::int64_t kFeatures = 64;
-
-template <class T>
-AlignedBuffer<T> random_buffer(std::int64_t size) {
-  std::mt19937 generator(1);
-  std::normal_distribution<T> normal;
-  AlignedBuffer<T> buffer(size);
-  for (T& value : buffer) value = normal(generator);
-  return buffer;
-}
-
-/// Work of one iteration as a rate: "flop/s" is printed as 123.4G/s.
-void count(benchmark::State& state, const char* what, double work) {
-  state.counters[what] =
-      benchmark::Counter(work, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
-}
 
 /// Scores of a tile of size x size from transposed queries: inner product over the features.
 template <class T>
@@ -172,13 +156,8 @@ void pairs_to_keys(benchmark::State& state) {
 
 template <class T>
 void register_all(Isa chosen) {
-  const std::string suffix =
-      std::string("/") + (std::is_same_v<T, float> ? "f32" : "f64") + "/" + std::string(to_string(chosen));
-  const auto add = [&](const char* name, void (*work)(benchmark::State&)) {
-    return benchmark::RegisterBenchmark((name + suffix).c_str(), [chosen, work](benchmark::State& state) {
-      set_isa(chosen);
-      work(state);
-    });
+  const auto add = [chosen](const char* name, void (*work)(benchmark::State&)) {
+    return register_benchmark<T>(name, chosen, work);
   };
   add("multiply", multiply<T>)->Args({64, 64})->Args({128, 64})->Args({64, 128})->Args({64, 40});
   add("transpose", transpose<T>)->Arg(64);
@@ -192,12 +171,8 @@ void register_all(Isa chosen) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  benchmark::Initialize(&argument_count, arguments);
-  if (benchmark::ReportUnrecognizedArguments(argument_count, arguments)) return 2;
-  for (const Isa available : available_isas()) {
+  return run_benchmarks(argument_count, arguments, [](Isa available) {
     register_all<float>(available);
     register_all<double>(available);
-  }
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
+  });
 }

@@ -101,6 +101,59 @@ class BenchTest(unittest.TestCase):
         (chosen,) = (candidate for candidate in case["candidates"] if candidate["chosen"])
         self.assertAlmostEqual(case["regret"], (chosen["forward_ms"] + chosen["backward_ms"]) / best)
 
+    def test_compressed_inputs_beside_the_same_in_full(self):
+        for storage in ("csr", "bsr"):
+            with self.subTest(storage):
+                document, _ = self.json_of("window(300,40,0)", "--head-dim", 32, "--features", 4, "--feature-storage",
+                                           storage, "--dtype", "f32,f64")
+                for case in document["cases"]:
+                    self.assertEqual((case["head_dim"], case["value_dim"], case["feature_storage"]), (32, 32, storage))
+                    self.assertAlmostEqual(case["features_per_token"], 4, delta=0.5 if storage == "bsr" else 0)
+                    stored = case["features_per_token"]
+                    self.assertAlmostEqual(case["forward_gflops"],
+                                           2 * case["pairs"] * (stored + 32) / (case["forward_ms"] * 1e6))
+                    self.assertAlmostEqual(case["backward_gflops"],
+                                           2 * case["pairs"] * (3 * stored + 64) / (case["backward_ms"] * 1e6))
+                    self.assertAlmostEqual(case["flop_bound_speedup"],
+                                           300 * 300 * 7 * 32 / (case["pairs"] * (4 * stored + 96)))
+                    self.assertLess(case["max_error"], 1e-12 if case["dtype"] == "f64" else 2e-5)
+                    counterpart = case["counterpart"]
+                    self.assertEqual(counterpart["name"], "densified")
+                    self.assertLess(case["tensor_bytes"], counterpart["tensor_bytes"])
+                    self.assertAlmostEqual(case["counterpart_speedup"],
+                                           (counterpart["forward_ms"] + counterpart["backward_ms"])
+                                           / (case["forward_ms"] + case["backward_ms"]))
+                    self.assertIsNone(case["reordering"])
+
+    def test_dense_inputs_have_no_counterpart(self):
+        document, _ = self.json_of("causal(64)", "--head-dim", 16)
+        (case,) = document["cases"]
+        self.assertEqual((case["features_per_token"], case["feature_storage"]), (16, "dense"))
+        for name in ("counterpart", "counterpart_speedup", "reordering"):
+            self.assertIsNone(case[name])
+
+    def test_reordered_beside_the_order_that_is_given(self):
+        document, _ = self.json_of("--suite", "unstructured", "--only", "blocks(8192,64,4), shuffled")
+        (case,) = document["cases"]
+        self.assertTrue(case["shuffled"])
+        self.assertEqual(case["pairs"], 8192 * 256)
+        order = case["reordering"]
+        self.assertEqual((order["asked"], order["method"]), ("automatic", "similarity"))
+        lost = 1 - order["tile_fill_before"]
+        self.assertLess(order["tile_fill_before"], 0.1)
+        self.assertGreater(order["tile_fill_after"], order["tile_fill_before"] + lost / 2)
+        counterpart = case["counterpart"]
+        self.assertEqual(counterpart["name"], "as it stands")
+        traffic = [sum(of[f"{name}_traffic_bytes"] for name in ("forward", "backward")) for of in (counterpart, case)]
+        self.assertGreater(traffic[0], 2 * traffic[1])
+        self.assertGreater(case["plan_ms"], counterpart["plan_ms"])
+        self.assertLess(case["max_error"], 2e-5)
+
+    def test_an_order_of_the_users_choice(self):
+        document, _ = self.json_of("graph(300,6)", "--reorder", "amd")
+        self.assertEqual(document["cases"][0]["reordering"]["method"], "amd")
+        self.assertEqual(document["cases"][0]["counterpart"]["name"], "as it stands")
+
     def test_a_pattern_file_of_the_user(self):
         path = self.folder / "mine.mtx"
         path.write_text("%%MatrixMarket matrix coordinate pattern general\n3 4 3\n1 1\n2 4\n3 2\n")
@@ -108,10 +161,11 @@ class BenchTest(unittest.TestCase):
         self.assertEqual([(case["pairs"], case["threads"]) for case in document["cases"]], [(3, 1), (3, 2)])
 
     def test_wrong_usage_exits_2_and_failures_exit_1(self):
-        for arguments, status in ((["--suite", "features"], 2), (["--suite", "none"], 2), (["--threads", "0"], 2),
+        for arguments, status in ((["--suite", "none"], 2), (["--threads", "0"], 2),
                                   (["--dtype", "f99"], 2), (["--json", "causal(4)"], 2), (["--seconds", "-1"], 2),
                                   (["full(4)", "--suite", "quick"], 2), (["--suite", "dense", "--only", "nothing"], 2),
-                                  (["windw(4)"], 1), (["no_such_file.mtx"], 1), (["--from", "no_such_file.json"], 1)):
+                                  (["full(4)", "--reorder", "rcm"], 2), (["full(4)", "--features", "0"], 2),
+                                  (["full(4)", "--head-dim", "8", "--features", "9"], 1), (["windw(4)"], 1), (["no_such_file.mtx"], 1), (["--from", "no_such_file.json"], 1)):
             with self.subTest(arguments):
                 result = cobble(*arguments)
                 self.assertEqual(result.returncode, status, result.stderr)
@@ -147,6 +201,29 @@ class BenchTest(unittest.TestCase):
         for plot in plots:
             self.assertNotIn("nan", plot.read_text())
             xml.etree.ElementTree.parse(plot)
+
+    def test_the_plot_of_compressed_inputs_marks_the_crossover(self):
+        document, _ = self.json_of("window(300,40,0)", "--head-dim", 32, "--features", 4)
+        (measured,) = document["cases"]
+        document["cases"] = []
+        for features, gain in ((2, 4), (4, 2), (16, 0.5), (32, 0.25)):  # gain = 8 / features
+            case = measured | {"features_per_token": features, "counterpart_speedup": gain}
+            case["counterpart"] = measured["counterpart"] | {
+                name: gain * measured[name] for name in ("forward_ms", "backward_ms")}
+            document["cases"].append(case)
+        path = self.folder / "made.json"
+        path.write_text(json.dumps(document))
+        result = cobble("--from", path, "--html", self.folder / "page.html", "--plots", self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        nesting = Nesting()
+        nesting.feed((self.folder / "page.html").read_text())
+        self.assertEqual(nesting.open, [])
+        self.assertEqual(nesting.count["tr"], 2 + 1 + 2 * 4)  # each with its counterpart below
+        plot = (self.folder / "features.svg").read_text()
+        xml.etree.ElementTree.fromstring(plot)
+        self.assertIn("crossover at K / d = 0.25<", plot)
+        self.assertIn("as fast as densified", plot)
+        self.assertEqual(plot.count("<circle"), 4 + 1)  # forward, and in the legend
 
     def test_peers_agree_or_are_named_as_absent(self):
         document, errors = self.json_of("random(150,9)", "--heads", 2, "--head-dim", 24, "--peers", "--dtype", "f32,f64")

@@ -36,6 +36,31 @@ def read_npz(path):
     return arrays
 
 
+def npy(values, shape, kind, descr):
+    """The bytes of a .npy file."""
+    header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}{kind}", *values)
+
+
+def write_scipy(path, layout, tokens, features, entries, values):
+    """The .npz that SciPy saves of a matrix, entries sorted by row: csr, csc or coo."""
+    order = sorted(range(len(entries)), key=lambda k: entries[k] if layout == "csr" else entries[k][::-1])
+    rows, columns = [entries[k][0] for k in order], [entries[k][1] for k in order]
+    arrays = {"data": npy([values[k] for k in order], (len(order),), "d", "<f8"),
+              "shape": npy([tokens, features], (2,), "q", "<i8"),
+              "format": b"\x93NUMPY\x01\x00" + struct.pack("<H", 54)
+                        + b"{'descr': '|S3', 'fortran_order': False, 'shape': ()}\n" + layout.encode()}
+    if layout == "coo":
+        arrays |= {"row": npy(rows, (len(order),), "q", "<i8"), "col": npy(columns, (len(order),), "q", "<i8")}
+    else:
+        major, minor, count = (rows, columns, tokens) if layout == "csr" else (columns, rows, features)
+        offsets = [sum(index < i for index in major) for i in range(count + 1)]
+        arrays |= {"indices": npy(minor, (len(order),), "q", "<i8"), "indptr": npy(offsets, (count + 1,), "q", "<i8")}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, body in arrays.items():
+            archive.writestr(f"{name}.npy", body)
+
+
 class CompressedRunTest(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -95,6 +120,30 @@ class CompressedRunTest(unittest.TestCase):
             self.assertEqual(list(zip(rows, indices)), entries)
             self.assertEqual(len(arrays[f"{name}_data"][1]), len(entries))
             self.assertGreater(max(map(abs, arrays[f"{name}_data"][1])), 0)
+
+    def test_every_layout_of_scipy_gives_what_the_dense_file_gives(self):
+        numbers = random.Random(4)
+        entries = sorted((i, f) for i in range(40) for f in numbers.sample(range(24), 3))
+        values = [numbers.gauss(0, 1) for _ in entries]
+        full = [0.0] * (40 * 24)
+        for (i, f), value in zip(entries, values):
+            full[24 * i + f] = value
+        dense, saved = self.folder / "dense.npy", self.folder / "saved.npz"
+        dense.write_bytes(npy(full, (40, 24), "d", "<f8"))
+        self.json_of("causal(40)", "--query", dense, "--key", dense, "--dtype", "f64", "--save", saved)
+        expected = read_npz(saved)
+        for layout in ("csr", "csc", "coo"):
+            with self.subTest(layout):
+                path = self.folder / f"{layout}.npz"
+                write_scipy(path, layout, 40, 24, entries, values)
+                document = self.json_of("causal(40)", "--query", path, "--key", path, "--dtype", "f64", "--save", saved)
+                self.assertEqual(document["problem"]["compressed"]["key"], {"storage": "csr", "entries": len(entries)})
+                arrays = read_npz(saved)
+                for x, y in zip(arrays["output"][1], expected["output"][1]):
+                    self.assertAlmostEqual(x, y, places=12)
+                of_entries = [expected["grad_key"][1][24 * i + f] for i, f in entries]
+                for x, y in zip(arrays["grad_key_data"][1], of_entries):
+                    self.assertAlmostEqual(x, y, places=12)
 
     def test_saved_blocks_have_the_shape_that_scipy_expects(self):
         saved = self.folder / "out.npz"

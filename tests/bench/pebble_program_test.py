@@ -165,6 +165,25 @@ class PebbleTest(CommandTest):
                     for name in ("forward", "backward"):
                         self.assertEqual(chosen[f"{name}_words"], cases[schedule, name, words]["counted"])
 
+    def test_plans_of_compressed_inputs_are_what_the_machine_counts(self):
+        sizes = ["--head-dim", 64, "--value-dim", 16, "--features", 8]
+        for words in (512, 8192):
+            plan = self.json_of("plan", "random(512,32)", *sizes, "--fast-memory", 4 * words, "--tile-sizes", "model")
+            self.assertEqual((plan["problem"]["head_dim"], plan["problem"]["features"]), (64, 8))
+            self.assertEqual(plan["problem"]["feature_storage"], "csr")
+            pebble = self.json_of("pebble", "random(512,32)", *sizes, "--fast-memory", words)
+            (chosen,) = (candidate for candidate in plan["candidates"] if candidate["chosen"])
+            self.assertEqual(plan["plan"]["z_input"], 512 * 16)
+            for name in ("forward", "backward"):
+                (case,) = (case for case in pebble["cases"] if case["pass"] == name
+                           and case["schedule"] == chosen["schedule"])
+                self.assertEqual(case["split_point"], plan["plan"]["split_point"])
+                self.assertEqual(chosen[f"{name}_words"], case["counted"])
+                self.assertEqual(plan[name]["bound"], case["bound"])
+        dense = self.json_of("plan", "random(512,32)", "--head-dim", 64, "--value-dim", 16)
+        self.assertEqual(dense["plan"]["z_input"], 512 * 64)
+        self.assertNotIn("features", dense["problem"])
+
     def test_parameter_gradients(self):
         n, d, words = 128, 16, 512
         cases = self.cases_of("random(128,8)", "--head-dim", d, "--fast-memory", words, "--parameter-gradients")

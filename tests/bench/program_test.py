@@ -356,8 +356,43 @@ class ReorderTest(ProgramTest):
         self.json_of("draw", self.path, "--reorder", "amd", "-o", self.folder / "both.png")
         decode_png((self.folder / "both.png").read_bytes())
 
+    def test_plans_and_runs_say_which_order_they_took(self):
+        for command in ("plan", "run"):
+            given = self.json_of(command, self.path)["plan"]["reordering"]
+            self.assertEqual(given, {"method": "identity", "asked": "identity"})
+            for method, expected in (("automatic", "similarity"), ("amd", "amd")):
+                with self.subTest(command, method=method):
+                    order = self.json_of(command, self.path, "--reorder", method)["plan"]["reordering"]
+                    self.assertEqual((order["method"], order["asked"]), (expected, method))
+                    self.assertLess(order["tile_fill_before"], 0.13)
+                    if method == "automatic":
+                        self.assertGreater(order["tile_fill_after"], 0.9)
+            result = cobble(command, self.path, "--reorder", "automatic")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("similarity, chosen by automatic; 64 x 64 tiles filled", result.stdout)
+
+    def test_what_is_in_order_stays(self):
+        order = self.json_of("plan", "window(2048,64,0)", "--reorder", "automatic")["plan"]["reordering"]
+        self.assertEqual((order["method"], order["asked"]), ("identity", "automatic"))
+
+    def test_results_stand_in_the_order_that_is_given(self):
+        same, other = self.folder / "same.npz", self.folder / "other.npz"
+        self.json_of("run", self.path, "--dtype", "f64", "--save", same)
+        document = self.json_of("run", self.path, "--dtype", "f64", "--save", other, "--reorder", "similarity", "--check")
+        self.assertTrue(document["check"]["passed"])
+        with zipfile.ZipFile(same) as a, zipfile.ZipFile(other) as b:
+            for name in TENSORS:
+                of_a, of_b = ([struct.unpack("<d", body[-8 * (i + 1):][:8])[0] for i in range(1000)]
+                              for body in (a.read(f"{name}.npy"), b.read(f"{name}.npy")))
+                for x, y in zip(of_a, of_b):
+                    self.assertAlmostEqual(x, y, places=11)
+
     def test_an_unknown_method_is_wrong_usage(self):
-        self.assert_fails(cobble("info", self.path, "--reorder", "rcm"), 2)
+        for command in ("info", "plan", "run"):
+            self.assert_fails(cobble(command, self.path, "--reorder", "rcm"), 2)
+
+    def test_positions_keep_their_order(self):
+        self.assert_fails(cobble("run", self.path, "--reorder", "similarity", "--alibi"), 1)
 
 
 class PictureTest(ProgramTest):

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 using namespace cobble::program;
@@ -67,4 +68,31 @@ TEST_CASE("a sample of tokens is sorted, distinct, and holds the first and the l
 TEST_CASE("a sample larger than the range is the range") {
   CHECK(sample_tokens(3, 64, 0) == std::vector<std::int64_t>{0, 1, 2});
   CHECK(sample_tokens(0, 64, 0).empty());
+}
+
+TEST_CASE("a random permutation holds every number once and follows seed and stream") {
+  for (const std::int64_t n : {0, 1, 2, 1000}) {
+    CAPTURE(n);
+    std::vector<std::int32_t> permutation = random_permutation(n, 7, 1);
+    CHECK(permutation == random_permutation(n, 7, 1));
+    if (n == 1000) {
+      CHECK(permutation != random_permutation(n, 8, 1));
+      CHECK(permutation != random_permutation(n, 7, 2));
+      CHECK_FALSE(std::is_sorted(permutation.begin(), permutation.end()));
+    }
+    std::sort(permutation.begin(), permutation.end());
+    REQUIRE(std::ssize(permutation) == n);
+    for (std::int64_t i = 0; i < n; ++i) CHECK(permutation[static_cast<std::size_t>(i)] == i);
+  }
+}
+
+TEST_CASE("every order of three is about as frequent") {
+  std::map<std::vector<std::int32_t>, int> counts;
+  constexpr int kSeeds = 6000;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) ++counts[random_permutation(3, seed, 1)];
+  CHECK(counts.size() == 6);
+  for (const auto& entry : counts) {
+    CHECK(entry.second > 850);
+    CHECK(entry.second < 1150);
+  }
 }

@@ -44,3 +44,21 @@ TEST_CASE("work of its time's length is run at least as often as asked, longer w
   CHECK(times.size() <= 3);
   for (const double ms : times) CHECK(ms >= 2);
 }
+
+TEST_CASE("works that are measured in turn run one after the other, as often as each other") {
+  std::vector<int> order;
+  const std::vector<std::vector<double>> times =
+      measure_in_turn({10, 3, 4}, {[&order] { order.push_back(1); }, [&order] { order.push_back(2); }});
+  REQUIRE(times.size() == 2);
+  CHECK(times[0].size() == 4);
+  CHECK(times[1].size() == 4);
+  CHECK(order == std::vector<int>{1, 2, 1, 2, 1, 2, 1, 2, 1, 2});  // the first of each warms up
+}
+
+TEST_CASE("where one of several works is longer than the time of each, all are run once") {
+  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(3)); };
+  const std::vector<std::vector<double>> times = measure_in_turn({0.001, 3, 50}, {[] {}, sleep});
+  CHECK(times[0].size() == 1);
+  CHECK(times[1].size() == 1);
+  CHECK(times[1][0] >= 3);
+}
