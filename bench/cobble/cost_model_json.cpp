@@ -16,6 +16,7 @@ void for_each_rate(Model& model, Visit&& visit) {
   visit("near_pair_flop_per_second", model.near_pair_flop_per_second);
   visit("middle_pair_flop_per_second", model.middle_pair_flop_per_second);
   visit("far_pair_flop_per_second", model.far_pair_flop_per_second);
+  visit("memory_pair_flop_per_second", model.memory_pair_flop_per_second);
   visit("exponential_per_second", model.exponential_per_second);
   visit("bytes_per_second", model.bytes_per_second);
   visit("seconds_per_row", model.seconds_per_row);
@@ -23,12 +24,19 @@ void for_each_rate(Model& model, Visit&& visit) {
   visit("seconds_per_tile", model.seconds_per_tile);
 }
 
+/// The same of its sizes.
+template <class Model, class Visit>
+void for_each_size(Model& model, Visit&& visit) {
+  visit("near_bytes", model.near_bytes);
+  visit("far_bytes", model.far_bytes);
+}
+
 }  // namespace
 
 nlohmann::ordered_json cost_model_json(const CostModel& model) {
   nlohmann::ordered_json json;
   for_each_rate(model, [&](const char* name, double rate) { json[name] = rate; });
-  json["near_bytes"] = model.near_bytes;
+  for_each_size(model, [&](const char* name, std::int64_t size) { json[name] = size; });
   return json;
 }
 
@@ -49,13 +57,14 @@ CostModel read_cost_model(const std::string& path) {
     }
     rate = value.get<double>();
   });
-  if (document.contains("near_bytes")) {
-    const nlohmann::json& value = document["near_bytes"];
+  for_each_size(model, [&](const char* name, std::int64_t& size) {
+    if (!document.contains(name)) return;
+    const nlohmann::json& value = document[name];
     if (!value.is_number_integer() || value.get<std::int64_t>() < 1) {
-      throw Error(ErrorCode::file_format, path + ": near_bytes is " + value.dump() + ", expected a positive integer");
+      throw Error(ErrorCode::file_format, path + ": " + name + " is " + value.dump() + ", expected a positive integer");
     }
-    model.near_bytes = value.get<std::int64_t>();
-  }
+    size = value.get<std::int64_t>();
+  });
   return model;
 }
 

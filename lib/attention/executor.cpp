@@ -96,6 +96,7 @@ void Executor<Storage>::init_statistics(const Block& block) {
 
 template <class Storage>
 void Executor<Storage>::load(const Block& block) {
+  if (block.slice > 0) return load_part(block);
   const Head& head = block.head;
   const Range rows = block.rows;
   const Range features = block.columns;
@@ -270,6 +271,28 @@ void Executor<Storage>::store_part(const Block& block) {
     case Operand::row_maximum: std::copy_n(scratch_.row_maximum, rows, row_slot(block)); return;
     case Operand::row_sum: std::copy_n(scratch_.row_sum, rows, row_slot(block)); return;
     default: return;  // already where it belongs
+  }
+}
+
+template <class Storage>
+void Executor<Storage>::load_part(const Block& block) {
+  const std::int64_t rows = block.rows.size();
+  switch (block.operand) {
+    case Operand::output:
+    case Operand::grad_query: {
+      Sums& sums = block.operand == Operand::output ? output_ : grad_query_;
+      create_sums(sums, block);
+      std::copy_n(row_slot(block), rows * sums.stride(), sums.values);
+      sums.begun = true;
+      return;
+    }
+    case Operand::row_maximum: std::copy_n(row_slot(block), rows, scratch_.row_maximum); return;
+    case Operand::row_sum: std::copy_n(row_slot(block), rows, scratch_.row_sum); return;
+    case Operand::grad_key: grad_key_ = key_sums(block); return;
+    case Operand::grad_value: grad_value_ = key_sums(block); return;
+    case Operand::grad_score_weights:
+    case Operand::grad_value_weights: part_ = {weight_slice(block)}; return;
+    default: return;
   }
 }
 

@@ -164,6 +164,7 @@ class Executor final : public WalkVisitor {
   /// Where a slot holds the part of sums over rows that a block names.
   T* row_slot(const Block& block) const;
   void store_part(const Block& block);
+  void load_part(const Block& block);
   void add_output_part(std::int64_t rows);
   void add_query_part(std::int64_t rows);
   /// The slice of a gradient of weights that a block names.

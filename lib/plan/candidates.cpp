@@ -125,6 +125,16 @@ std::optional<CandidatePlan> passing_rows(const PlanData& plan, const AttentionS
   return candidate;
 }
 
+/// Row-wise within one panel of keys after another, as many as the last cache can keep with what belongs to them.
+CandidatePlan row_wise_by_panels(const PlanData& plan, std::int64_t columns) {
+  CandidatePlan candidate = one_pass(plan, kPanel, columns, 1);
+  for (const Product product : {Product::forward, Product::backward_rows}) {
+    candidate.product(product).panel_by_panel = true;
+  }
+  candidate.summary.name = "recompute, row-wise, one panel of " + std::to_string(columns) + " keys after another";
+  return candidate;
+}
+
 /// One pass of recompute over dense tiles of those keys alone that a row panel has pairs with, packed side by side.
 CandidatePlan gathered(const PlanData& plan, std::int64_t rows, std::int64_t columns) {
   CandidatePlan candidate = one_pass(plan, rows, columns, 0);
@@ -169,6 +179,9 @@ void propose_lists(const PlanData& plan, const AttentionSize& size, const PlanOp
     }
   }
   candidates.push_back(row_wise);
+  const std::int64_t shared = rounded(plan.cost_model.far_bytes / options.element_bytes /
+                                      (2 * (plan.problem.head_dim + plan.problem.value_dim)));
+  if (shared > far && shared < plan.patterns.columns()) candidates.push_back(row_wise_by_panels(plan, shared));
 }
 
 /// Recompute with the model's panels or the given ones, backward in two passes. Empty when not even one row fits.

@@ -216,9 +216,10 @@ class Estimate {
     const double panel = static_cast<double>(std::min(cut.column_panel, plan_.patterns.columns())) * features *
                          static_cast<double>(element_bytes_);
     const auto fast_bytes = static_cast<double>(plan_.fast_memory_words * element_bytes_);
-    const double pair_rate = panel <= static_cast<double>(cost_.near_bytes) ? cost_.near_pair_flop_per_second
-                             : panel <= 2 * fast_bytes                      ? cost_.middle_pair_flop_per_second
-                                                                            : cost_.far_pair_flop_per_second;
+    const double pair_rate = panel <= static_cast<double>(cost_.near_bytes)      ? cost_.near_pair_flop_per_second
+                             : panel <= 2 * fast_bytes                           ? cost_.middle_pair_flop_per_second
+                             : 4 * panel <= static_cast<double>(cost_.far_bytes) ? cost_.far_pair_flop_per_second
+                                                                                 : cost_.memory_pair_flop_per_second;
     // A register tile of fewer than four vectors of queries waits for its sums.
     const std::int64_t height = std::min(cut.row_panel, plan_.patterns.rows());
     const double dense_rate = cost_.dense_flop_per_second * (height <= 16 ? 0.6 : height <= 32 ? 0.85 : 1.0);
@@ -264,6 +265,9 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
       forward_words = forward.columns * (d + d_v) + forward.touched_rows * (d + 4 * d_v + 4) + rows * (2 * d_v + 6);
     } else {
       forward_words = keys_moved(Product::forward, forward) * (d + d_v) + rows * (d + d_v + 1);
+      if (candidate.product(Product::forward).panel_by_panel) {
+        forward_words += forward.touched_rows * (d + 2 * d_v + 4);
+      }
     }
     if (candidate.product(Product::backward_rows).rows_pass) {
       backward_words =
@@ -271,6 +275,9 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
     } else {
       const double times = candidate.product(Product::backward_rows).streamed > 0 ? 4 : 3;
       backward_words = keys_moved(Product::backward_rows, backward) * times * (d + d_v) + rows * (2 * d + 3 * d_v + 3);
+      if (candidate.product(Product::backward_rows).panel_by_panel) {
+        backward_words += backward.touched_rows * (3 * d + d_v + 2);
+      }
     }
     if (two) backward_words += cost.tally(Product::backward_columns).touched_rows * (d + d_v + 2);
   } else {
@@ -281,10 +288,14 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
     seconds += cost.seconds(Product::grad_query, 2 * d, 0, chunks(Product::grad_query, d));
     seconds += cost.seconds(Product::grad_key, 2 * d, 0, chunks(Product::grad_key, d));
     seconds += cost.seconds(Product::grad_value, 2 * d_v, 0, chunks(Product::grad_value, d_v));
-    // Each product lists the pairs of its tiles anew and copies their values from and to slow memory.
-    constexpr double kSecondsPerCopiedPair = 4e-9;
+    // Each product lists the pairs of its tiles anew and copies their values from and to slow memory; measured with
+    // 4 million pairs a head in the last cache, and 33 million beyond it.
+    const auto pairs = static_cast<double>(plan.total_pairs);
+    const double stored_bytes = pairs / heads * static_cast<double>(options.element_bytes);
+    const double seconds_per_copied_pair =
+        stored_bytes <= 2 * static_cast<double>(plan.cost_model.far_bytes) ? 4e-9 : 2e-8;
     constexpr double kProducts = 8;
-    seconds += kProducts * kSecondsPerCopiedPair * static_cast<double>(plan.total_pairs);
+    seconds += kProducts * seconds_per_copied_pair * pairs;
     forward_words = summary.forward_formula_words;
     backward_words = summary.backward_formula_words;
   }

@@ -74,7 +74,9 @@ class Measurement {
     std::vector<std::int32_t> offsets = {0};
     std::vector<std::int32_t> columns;
     std::uint64_t state = 1;
-    for (std::int64_t row = 0; row < kRows; ++row) {
+    // As many as make it likely that a call finds nothing of the one before in a smaller cache.
+    const std::int64_t count = std::max(kRows, panel / kPairsOfRow);
+    for (std::int64_t row = 0; row < count; ++row) {
       const auto first = static_cast<std::int64_t>(columns.size());
       for (std::int64_t pair = 0; pair < kPairsOfRow; ++pair) {
         state = state * 6364136223846793005U + 1442695040888963407U;
@@ -83,10 +85,10 @@ class Measurement {
       std::sort(columns.begin() + first, columns.end());
       offsets.push_back(static_cast<std::int32_t>(columns.size()));
     }
-    const kernels::PairTile pairs = {kRows, offsets.data(), columns.data()};
+    const kernels::PairTile pairs = {count, offsets.data(), columns.data()};
     AlignedBuffer<T> keys = filled<T>(panel * features_);
-    AlignedBuffer<T> rows = filled<T>(kRows * features_);
-    AlignedBuffer<T> values = filled<T>(kRows * kPairsOfRow);
+    AlignedBuffer<T> rows = filled<T>(count * features_);
+    AlignedBuffer<T> values = filled<T>(count * kPairsOfRow);
     const kernels::FeatureRows<const T> key_rows = {keys.data(), features_};
     const kernels::FeatureRows<const T> row_rows = {rows.data(), features_};
     const auto products = [&] {
@@ -100,7 +102,7 @@ class Measurement {
     };
     // S and O; S, dP, dQ, dK and dV.
     const double seconds = 3 * median_seconds(products) + 2 * median_seconds(to_rows) + 2 * median_seconds(to_keys);
-    return 7 * 2.0 * static_cast<double>(kRows * kPairsOfRow * features_) / seconds;
+    return 7 * 2.0 * static_cast<double>(count * kPairsOfRow * features_) / seconds;
   }
 
  private:
@@ -125,12 +127,15 @@ CostModel measure(std::int64_t features) {
   std::int64_t middle_bytes = default_fast_memory_bytes();
   for (const CacheLevel& level : cache_levels()) {
     if (level.level == 1) model.near_bytes = level.bytes_per_core() * 5 / 6;
+    if (level.level == 3) model.far_bytes = level.bytes / 2;
   }
   model.dense_flop_per_second = measurement.dense_flop_per_second();
   model.exponential_per_second = measurement.exponential_per_second();
   model.near_pair_flop_per_second = measurement.pair_flop_per_second(model.near_bytes);
   model.middle_pair_flop_per_second = measurement.pair_flop_per_second(middle_bytes);
-  model.far_pair_flop_per_second = measurement.pair_flop_per_second(32 * middle_bytes);
+  // Of keys, values and both gradients one at a time; what is twice as large as the last cache is in none.
+  model.far_pair_flop_per_second = measurement.pair_flop_per_second(std::max(model.far_bytes / 2, 4 * middle_bytes));
+  model.memory_pair_flop_per_second = measurement.pair_flop_per_second(4 * model.far_bytes);
   model.bytes_per_second = copied_bytes_per_second();
   return model;
 }

@@ -43,6 +43,9 @@ struct ProductTiles {
   std::int64_t streamed = 0;  ///< 0: a tile's tokens are loaded together
   /// Of recompute: a tile's keys are in fast memory and its rows pass by, not the other way round.
   bool rows_pass = false;
+  /// Of recompute: all row panels go through one column panel before the next, so that a cache behind fast memory can
+  /// keep its keys; what rows have summed up is in slots between.
+  bool panel_by_panel = false;
 
   bool operator==(const ProductTiles&) const = default;
 };

@@ -1,7 +1,10 @@
 #include "plan/recompute.hpp"
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,6 +28,22 @@ void consume_shared_panels(const PlanData& plan, Product product, std::string_vi
          if (task % most >= std::ssize(panels)) return;
          walk(plan, head, panels[static_cast<std::size_t>(task % most)], visitor);
        }});
+}
+
+/// The tile of a row panel that lies in a column panel, where products go panel by panel; with the first of them begin
+/// the panel's sums, and those of a panel that has none. Empty: there is nothing to do.
+std::optional<RowItem> part_of_panel(const PlanData& plan, Product product, const Head& head, std::int64_t row_panel,
+                                     std::int64_t column_panel) {
+  RowItem item = plan.row_item(product, head, row_panel);
+  const std::span<const PlanTile> tiles = item.tiles;
+  if (tiles.empty()) return column_panel == 0 ? std::optional(item) : std::nullopt;
+  const std::int64_t begin = plan.column_range(product, column_panel).begin;
+  const auto tile =
+      std::find_if(tiles.begin(), tiles.end(), [begin](const PlanTile& t) { return t.column_begin == begin; });
+  if (tile == tiles.end()) return std::nullopt;
+  item.tiles = tiles.subspan(static_cast<std::size_t>(tile - tiles.begin()), 1);
+  item.begins = tile == tiles.begin();
+  return item;
 }
 
 /// What rows have summed up.
@@ -57,7 +76,9 @@ void forward_row_panel(const PlanData& plan, const Head& head, const RowItem& it
   const Block query = names.rows(Operand::query, names.features());
   const RowSums sums(names, item.slot + 1);
   visitor.load(query);
-  for (const Block& block : {sums.output, sums.row_maximum, sums.row_sum}) visitor.create(block);
+  for (const Block& block : {sums.output, sums.row_maximum, sums.row_sum}) {
+    item.begins ? visitor.create(block) : visitor.load(block);
+  }
   for (const PlanTile& tile : item.tiles) {
     const Block score = names.pairs(Operand::score, tile);
     visitor.create(score);
@@ -198,7 +219,7 @@ void one_pass_row_panel(const PlanData& plan, const Head& head, const RowItem& i
   Block grad_query = names.rows(Operand::grad_query, names.features());
   grad_query.slice = item.slot + 1;
   for (const Block& block : resident) visitor.load(block);
-  visitor.create(grad_query);
+  item.begins ? visitor.create(grad_query) : visitor.load(grad_query);
   for (const PlanTile& tile : item.tiles) {
     const Block score = names.pairs(Operand::score, tile);
     const Block grad_score = names.pairs(Operand::grad_score, tile);
@@ -263,6 +284,26 @@ std::array<Block, 2> key_sums(const PlanData& plan, const TileNames& names, std:
   return sums;
 }
 
+/// A slice's row items, or what of them lies in one column panel.
+void one_pass_items(const PlanData& plan, const Head& group, std::int64_t slice, std::int64_t column_panel,
+                    SliceOfKeys& keys, WalkVisitor& visitor) {
+  const KeySlices& slices = keys.slices;
+  std::int64_t member = 0;
+  for (std::int64_t index = slices.begins[static_cast<std::size_t>(slice)];
+       index < slices.begins[static_cast<std::size_t>(slice) + 1]; ++index) {
+    while (index >= slices.members[static_cast<std::size_t>(member) + 1]) ++member;
+    const Head head{group.batch, group.query + member, group.key_value};
+    const std::int64_t item = index - slices.members[static_cast<std::size_t>(member)];
+    if (plan.product(Product::backward_rows).rows_pass) {
+      one_pass_passing_rows(plan, head, item, keys, visitor);
+    } else if (column_panel < 0) {
+      one_pass_row_panel(plan, head, plan.row_item(Product::backward_rows, head, item), keys, visitor);
+    } else if (const auto part = part_of_panel(plan, Product::backward_rows, head, item, column_panel)) {
+      one_pass_row_panel(plan, head, *part, keys, visitor);
+    }
+  }
+}
+
 /// A slice of a group's row panels, one after another. Each column panel that it touches begins with the first tile, or
 /// where tiles move some of its keys only, at 0 before all of them.
 void one_pass_slice(const PlanData& plan, const Head& group, std::int64_t slice, WalkVisitor& visitor) {
@@ -281,17 +322,12 @@ void one_pass_slice(const PlanData& plan, const Head& group, std::int64_t slice,
     }
   };
   if (tiles.streamed > 0 || tiles.rows_pass || plan.gathers) begin_others();
-  std::int64_t member = 0;
-  for (std::int64_t index = slices.begins[static_cast<std::size_t>(slice)];
-       index < slices.begins[static_cast<std::size_t>(slice) + 1]; ++index) {
-    while (index >= slices.members[static_cast<std::size_t>(member) + 1]) ++member;
-    const Head head{group.batch, group.query + member, group.key_value};
-    const std::int64_t item = index - slices.members[static_cast<std::size_t>(member)];
-    if (tiles.rows_pass) {
-      one_pass_passing_rows(plan, head, item, keys, visitor);
-    } else {
-      one_pass_row_panel(plan, head, plan.row_item(Product::backward_rows, head, item), keys, visitor);
+  if (tiles.panel_by_panel) {
+    for (std::int64_t panel = 0; panel < slices.column_panels; ++panel) {
+      one_pass_items(plan, group, slice, panel, keys, visitor);
     }
+  } else {
+    one_pass_items(plan, group, slice, -1, keys, visitor);
   }
   begin_others();  // keys that nobody attends to
 }
@@ -504,6 +540,16 @@ void recompute_forward(const PlanData& plan, const PhaseConsumer& consume) {
                               });
   }
   const std::int64_t heads = plan.problem.query_heads;
+  if (plan.product(Product::forward).panel_by_panel) {
+    for (std::int64_t panel = 0; panel < plan.column_panels(Product::forward); ++panel) {
+      consume_row_panels(plan, Product::forward, "rows", consume,
+                         [&plan, panel](const Head& head, std::int64_t row_panel, WalkVisitor& visitor) {
+                           const auto part = part_of_panel(plan, Product::forward, head, row_panel, panel);
+                           if (part) forward_row_panel(plan, head, *part, visitor);
+                         });
+    }
+    return consume_shared_panels(plan, Product::forward, "joined rows", consume, join_row_panel);
+  }
   const std::int64_t most = plan.most_row_items(Product::forward);
   consume({"rows", plan.problem.batch * heads * most, [&plan, heads, most](std::int64_t task, WalkVisitor& visitor) {
              const std::int64_t query = task / most % heads;

@@ -41,19 +41,30 @@ SharedPanels share(const PlanData& plan, Product product, std::size_t pattern, s
   return shared;
 }
 
+SharedPanels slot_each(const PlanData& plan, Product product, std::size_t pattern) {
+  SharedPanels shared;
+  const TileList& list = plan.tile_lists[pattern][static_cast<std::size_t>(plan.product(product).cut)];
+  for (std::int64_t panel = 0; panel < plan.row_panels(product); ++panel) {
+    shared.panels.push_back({panel, {0, std::ssize(list.row(panel))}, shared.slots++});
+  }
+  return shared;
+}
+
 }  // namespace
 
 void share_rows(PlanData& plan) {
   // A task is to be short beside the whole, and long beside what its slot costs.
   constexpr std::int64_t kTasksPerThread = 8;
   const std::int64_t least = std::max(kSlicePairs, plan.total_pairs / (kTasksPerThread * plan.threads));
-  if (plan.threads < 2 || plan.schedule != Schedule::recompute) return;
+  if (plan.schedule != Schedule::recompute) return;
   for (const Product product : {Product::forward, Product::backward_rows}) {
     const bool two_passes = product == Product::backward_rows && plan.backward_passes == BackwardPasses::two;
     if (two_passes || plan.product(product).rows_pass) continue;
+    const bool panel_by_panel = plan.product(product).panel_by_panel;
+    if (plan.threads < 2 && !panel_by_panel) continue;
     std::vector<SharedPanels>& shared = plan.shared_rows[static_cast<std::size_t>(product)];
     for (std::size_t pattern = 0; pattern < plan.tile_lists.size(); ++pattern) {
-      shared.push_back(share(plan, product, pattern, least));
+      shared.push_back(panel_by_panel ? slot_each(plan, product, pattern) : share(plan, product, pattern, least));
     }
   }
 }
@@ -71,6 +82,7 @@ std::int64_t PlanData::row_items(Product product, const Head& head) const noexce
 RowItem PlanData::row_item(Product product, const Head& head, std::int64_t index) const noexcept {
   const TileList& list = tiles(product, head);
   const SharedPanels* const all = shared(product, head);
+  if (this->product(product).panel_by_panel) return {index, list.row(index), index};
   const std::int64_t panels = row_panels(product);
   std::int64_t further = index - panels;
   for (std::size_t i = 0; all != nullptr && i < all->panels.size(); ++i) {

@@ -35,10 +35,11 @@ struct RowItem {
   std::int64_t panel = 0;
   std::span<const PlanTile> tiles;
   std::int64_t slot = -1;  ///< -1: all of it
+  bool begins = true;      ///< or else goes on with the sums in the slot
 };
 
 /// Shares out the row panels of forward and of the one-pass backward that would keep one of plan.threads threads busy
-/// when all others are done.
+/// when all others are done. Where products go panel by panel, each row panel has a slot for all of its tiles.
 void share_rows(PlanData& plan);
 /// Elements of a slot: sums of a row panel, and of forward its maxima and sums of exponentials.
 std::int64_t row_slot_values(const PlanData& plan, Product product) noexcept;

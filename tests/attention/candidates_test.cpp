@@ -28,15 +28,17 @@ std::vector<Pattern> patterns() {
           from_csr(longformer(80, 5, 2).to_csr())};
 }
 
-/// Calls check(plan) with each candidate of each fast memory forced in turn; panels of keys for L1 are small.
+/// Calls check(plan) with each candidate of each fast memory forced in turn; panels of keys for L1 and
+/// for the last cache are small.
 template <class Check>
 void for_each_candidate(const Pattern& pattern, const Problem& problem, std::int64_t element_bytes,
                         std::initializer_list<std::int64_t> memories, Check check) {
   CAPTURE(pattern.describe());
   for (const std::int64_t words : memories) {
     CAPTURE(words);
-    PlanOptions options = {
-        .fast_memory_bytes = words * element_bytes, .element_bytes = element_bytes, .cost_model = {.near_bytes = 1500}};
+    PlanOptions options = {.fast_memory_bytes = words * element_bytes,
+                           .element_bytes = element_bytes,
+                           .cost_model = {.near_bytes = 1500, .far_bytes = 7200}};
     const auto count = std::ssize(make_plan(pattern, problem, options).candidates());
     for (std::int64_t index = 0; index < count; ++index) {
       options.candidate = index;

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -132,6 +133,33 @@ TEST_CASE("a value that is not finite stays with the rows that attend to it, in 
     CHECK(!std::isnan(result.output(0, 0, row, 0)));
     CHECK(!std::isnan(result.lse(0, 0, row, 0)));
   }
+}
+
+TEST_CASE("rows that go through one panel of keys after another match the reference and keep to the rules") {
+  const Problem problem = {.head_dim = 8, .value_dim = 5, .query_heads = 2, .key_value_heads = 1};
+  PlanOptions options = {.schedule = Schedule::recompute,
+                         .fast_memory_bytes = 12000,
+                         .threads = 2,
+                         .cost_model = {.near_bytes = 64, .far_bytes = 40000}};
+  const Pattern scattered = random_pairs(300, 1200, 9, 7) & uneven(300, 1200);
+  const std::vector<PlanCandidate> candidates = make_plan(scattered, problem, options).candidates();
+  const auto found = std::find_if(candidates.begin(), candidates.end(), [](const PlanCandidate& candidate) {
+    return candidate.name.find("one panel of") != std::string::npos;
+  });
+  REQUIRE(found != candidates.end());
+  options.candidate = found - candidates.begin();
+  const Plan plan = make_plan(scattered, problem, options);
+  REQUIRE(plan.data().product(Product::forward).panel_by_panel);
+  REQUIRE(plan.data().column_panels(Product::forward) > 2);
+  CHECK(count_forward(plan).peak_resident <= plan.fast_memory_words());
+  CHECK(count_backward(plan).peak_resident <= plan.fast_memory_words());
+  const std::vector<float> sinks = {1.5F, -2.5F};
+  const ScoreTerms<float> terms = {.softcap = 4, .sinks = sinks};
+  const Inputs<float> inputs = normal_inputs<float>(plan, 11);
+  check_close(run(plan, inputs, terms), reference_of(plan, inputs, terms));
+  const Results<float> expected = on_threads(1, [&] { return run(plan, inputs); });
+  check_close(run(plan, inputs), reference_of(plan, inputs));
+  for (const int threads : {2, 5}) CHECK(same_bits(on_threads(threads, [&] { return run(plan, inputs); }), expected));
 }
 
 TEST_CASE("shared rows keep to the rules of the pebble game, and move their parts besides") {

@@ -12,9 +12,9 @@ using namespace cobble::test;
 namespace {
 
 void check_measured(const CostModel& model) {
-  for (const double rate :
-       {model.dense_flop_per_second, model.near_pair_flop_per_second, model.middle_pair_flop_per_second,
-        model.far_pair_flop_per_second, model.exponential_per_second, model.bytes_per_second}) {
+  for (const double rate : {model.dense_flop_per_second, model.near_pair_flop_per_second,
+                            model.middle_pair_flop_per_second, model.far_pair_flop_per_second,
+                            model.memory_pair_flop_per_second, model.exponential_per_second, model.bytes_per_second}) {
     CHECK(std::isfinite(rate));
     CHECK(rate > 1e6);   // slower than any machine, under any sanitizer
     CHECK(rate < 1e14);  // faster than any core
@@ -25,6 +25,7 @@ void check_measured(const CostModel& model) {
   CHECK(model.bytes_per_second != defaults.bytes_per_second);
   CHECK(model.seconds_per_row == defaults.seconds_per_row);  // is not measured
   CHECK(model.near_bytes > 0);
+  CHECK(model.far_bytes > 0);
 }
 
 }  // namespace
@@ -32,7 +33,7 @@ void check_measured(const CostModel& model) {
 TEST_CASE("measured rates are those of a machine") { check_measured(measure_cost_model(8, 16)); }
 
 TEST_CASE("a plan goes by what calibration measured, by the given cost model otherwise") {
-  const CostModel given = {.dense_flop_per_second = 123e9, .near_bytes = 4567};
+  const CostModel given = {.dense_flop_per_second = 123e9, .near_bytes = 4567, .far_bytes = 1 << 22};
   CHECK(make_plan(causal(200), {}).cost_model() == CostModel{});
   CHECK(make_plan(causal(200), {}, {.cost_model = given}).cost_model() == given);
   check_measured(make_plan(causal(200), {.head_dim = 16}, {.cost_model = given, .calibrate = true}).cost_model());
