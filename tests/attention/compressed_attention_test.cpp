@@ -347,6 +347,66 @@ TEST_CASE("tokens without entries, and tensors without any, score 0") {
   check_close(run(plan, inputs), inputs, reference_of(plan, inputs));
 }
 
+TEST_CASE("compressed tensors of the wrong shape are named, in forward and backward") {
+  const Problem problem{.head_dim = 22, .value_dim = 16, .query_heads = 2, .key_value_heads = 1, .batch = 2};
+  const Plan plan = make_plan(window(20, 25, 4, 2), problem);
+  for (const Storages& storages : {kAllCsr, kAllBsr}) {
+    const auto inputs = compressed_inputs<float>(plan, storages, Density::many);
+    const Attention<float> result = forward<float>(plan, inputs.query, inputs.key, inputs.value);
+    const auto check_error = [&](const Features<float>& query, const Features<float>& key, const Features<float>& value,
+                                 const std::string& message) {
+      CHECK(error_of([&] { forward<float>(plan, query, key, value); }) == message);
+      CHECK(error_of([&] { backward<float>(plan, query, key, value, result, inputs.grad_output); }) == message);
+    };
+    const auto of_shape = [&](const TensorShape& shape) {
+      return compressed<float>(Tensor<float>(shape).view(), storages.query, Density::many);
+    };
+    const std::string query_axes = ", expected 2 x 2 x 20 x 22 (batch x query heads x query tokens x head_dim)";
+    check_error(of_shape({1, 2, 20, 22}), inputs.key, inputs.value,
+                "shape_mismatch: query is 1 x 2 x 20 x 22" + query_axes);
+    check_error(of_shape({2, 1, 20, 22}), inputs.key, inputs.value,
+                "shape_mismatch: query is 2 x 1 x 20 x 22" + query_axes);
+    check_error(of_shape({2, 2, 21, 22}), inputs.key, inputs.value,
+                "shape_mismatch: query is 2 x 2 x 21 x 22" + query_axes);
+    check_error(of_shape({2, 2, 20, 23}), inputs.key, inputs.value,
+                "shape_mismatch: query is 2 x 2 x 20 x 23" + query_axes);
+    check_error(inputs.query, of_shape({2, 1, 20, 22}), inputs.value,
+                "shape_mismatch: key is 2 x 1 x 20 x 22, expected 2 x 1 x 25 x 22 (batch x key/value heads x key "
+                "tokens x head_dim)");
+    check_error(inputs.query, inputs.key, of_shape({2, 1, 25, 22}),
+                "shape_mismatch: value is 2 x 1 x 25 x 22, expected 2 x 1 x 25 x 16 (batch x key/value heads x key "
+                "tokens x value_dim)");
+  }
+}
+
+TEST_CASE("results must not share memory with the entries of an input, nor go where there are no entries") {
+  const Plan plan = make_plan(causal(20), {.head_dim = 12});
+  auto inputs = compressed_inputs<float>(plan, kDenseKey, Density::many);
+  const Attention<float> result = forward<float>(plan, inputs.query, inputs.key, inputs.value);
+  Workspace workspace;
+  Tensor<float> grad_query(query_shape(plan));
+  Tensor<float> grad_key(key_shape(plan));
+  Tensor<float> grad_value(value_shape(plan));
+  const auto error_with = [&](const FeatureGradientView<float>& query, const FeatureGradientView<float>& key,
+                              const FeatureGradientView<float>& value) {
+    return error_of([&] {
+      backward<float>(plan, inputs.query, inputs.key, inputs.value, result, inputs.grad_output, {query, key, value},
+                      workspace);
+    });
+  };
+  using Values = std::vector<std::span<float>>;
+  CHECK(error_with(grad_query.view(), grad_key.view(), grad_value.view()) == "no error");
+  const std::string shared =
+      error_with(Values{std::get<CsrTensor<float>>(inputs.query).values(0, 0)}, grad_key.view(), grad_value.view());
+  CHECK(shared.starts_with("invalid_argument: "));
+  CHECK(shared.find("gradients.query") != std::string::npos);
+  std::vector<float> values(std::get<BsrTensor<float>>(inputs.value).at(0, 0).values.size());
+  CHECK(error_with(Values{std::span(values)}, grad_key.view(), Values{std::span(values)})
+            .starts_with("shape_mismatch: gradients.query has "));
+  CHECK(error_with(grad_query.view(), Values{std::span(values)}, grad_value.view()) ==
+        "invalid_argument: gradients.key has values of a compressed input, which is dense");
+}
+
 TEST_CASE("arguments that do not fit are named") {
   const Plan plan = make_plan(causal(20), {.head_dim = 24, .value_dim = 17});
   const auto inputs = compressed_inputs<float>(plan, kMixed, Density::few);
