@@ -242,7 +242,7 @@ template <class Storage>
 template <class Visit>
 void Executor<Storage>::for_each_pair(const T* tile, Visit visit) const {
   map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
-    if (tile[at] != T{0} || !terms_.removes(query, key)) visit(query, key, at);
+    if (tile[at] != T{0} || !terms_.removes(query, map_.key_in_range(key))) visit(query, key, at);
   });
 }
 

@@ -60,7 +60,8 @@ template <class Storage>
 void Executor<Storage>::add_to_entries(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product,
                                        const KeySums& sums) {
   const Range features = step.features;
-  entries_.assign(*sums.operand->input, step.head.batch, step.head.key_value, step.keys, features);
+  entries_.assign(*sums.operand->input, step.head.batch, step.head.key_value, step.keys, features,
+                  map_.gathered_keys());
   if (may_multiply_densely(step.kind, rows) && sums.operand->sparse_products) {
     T* values = sums.entries + (entries_.count() > 0 ? entries_.place(0) : 0);
     if (!entries_.in_place()) {

@@ -32,15 +32,18 @@ class Panel {
     row_distance_ = tensor.strides().tokens;
     begin(rows, features, is_finite, scratch, transposed);
   }
-  /// The same of a compressed tensor; written out in full when a kernel asks for more than entries().
+  /// The same of a compressed tensor, or of those of its rows that `gathered` lists; written out in full when a kernel
+  /// asks for more than entries().
   void assign(const FeaturesView<T>& tensor, std::int64_t batch, std::int64_t head, Range rows, Range features,
-              bool is_finite, T* scratch, T* transposed = nullptr) {
+              bool is_finite, T* scratch, T* transposed = nullptr, std::span<const std::int32_t> gathered = {}) {
     compressed_ = true;
-    entries_.assign(tensor, batch, head, rows, features);
+    entries_.assign(tensor, batch, head, rows, features, gathered);
     begin(rows, features, is_finite, scratch, transposed);
+    gather(gathered);
   }
 
-  /// The panel is those of its rows that are listed, side by side; none listed: all. Not of a compressed tensor.
+  /// The panel is those of its rows that are listed, side by side; none listed: all. Of a compressed tensor assign()
+  /// does it.
   void gather(std::span<const std::int32_t> rows) noexcept {
     gathered_ = rows;
     if (!rows.empty()) rows_ = static_cast<std::int64_t>(rows.size());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cobble/compressed.hpp"
@@ -9,16 +10,20 @@
 
 namespace cobble::detail {
 
-/// What a compressed tensor stores in a panel of rows and a chunk of features, row by row; of CSR whole rows in place,
-/// anything else as a copy.
+/// What a compressed tensor stores in a panel of rows and a chunk of features, row by row; of CSR neighbouring whole
+/// rows in place, anything else as a copy.
 template <class T>
 class SparseRows {
  public:
-  void assign(const FeaturesView<T>& input, std::int64_t batch, std::int64_t head, Range rows, Range features);
+  /// `gathered`: the panel is those rows alone, counted from the range's first, side by side; none: all.
+  void assign(const FeaturesView<T>& input, std::int64_t batch, std::int64_t head, Range rows, Range features,
+              std::span<const std::int32_t> gathered = {});
 
   Range features() const noexcept { return features_; }
   /// Rows x features, the latter counted from features().begin.
-  kernels::PairTile entries() const noexcept { return {rows_.size(), row_offsets_.data(), indices_}; }
+  kernels::PairTile entries() const noexcept {
+    return {static_cast<std::int64_t>(row_offsets_.size()) - 1, row_offsets_.data(), indices_};
+  }
   std::int64_t count() const noexcept { return row_offsets_.back(); }
   const T* values() const noexcept { return values_; }
   /// Whether place(k) = place(0) + k.
@@ -40,12 +45,16 @@ class SparseRows {
 
  private:
   void take(const CsrView<T>& matrix);
-  void take(const BsrView<T>& matrix);
+  void take_row(const CsrView<T>& matrix, std::int64_t row);
+  void take_row(const BsrView<T>& matrix, std::int64_t row);
+  template <class View>
+  void copy_rows(const View& matrix);
   /// Copies `count` neighbours, the first one a feature of the tensor.
   void copy_run(std::int64_t feature, std::int64_t place, std::int64_t count, const T* values);
 
   Range rows_;
   Range features_;
+  std::span<const std::int32_t> gathered_;
   std::vector<std::int32_t> row_offsets_ = {0};
   const std::int32_t* indices_ = nullptr;
   const T* values_ = nullptr;

@@ -14,6 +14,8 @@
 #include "plan/plan_data.hpp"
 #include "support/attention_inputs.hpp"
 #include "support/error_of.hpp"
+#include "support/sample_patterns.hpp"
+#include "support/sparse.hpp"
 
 // forward and backward with Q, K and V in all storages, against the reference on the same tensors in full.
 
@@ -223,6 +225,59 @@ TEST_CASE_TEMPLATE("any storage of Q, K and V gives what the reference gives for
       }
     }
   }
+}
+
+TEST_CASE_TEMPLATE("any storage of Q, K and V works with every kind of pattern", T, float, double) {
+  const Problem problem{.head_dim = 17, .value_dim = 13, .query_heads = 2, .key_value_heads = 1};
+  const std::vector<PlanOptions> all_options = {
+      {},
+      {.row_panel = 16, .column_panel = 16},
+      {.schedule = Schedule::materialize},
+      {.schedule = Schedule::recompute, .backward_passes = BackwardPasses::two},
+      {.schedule = Schedule::materialize, .fast_memory_bytes = 1200},
+  };
+  std::size_t turn = 0;
+  for (const Size size : {Size{45, 45}, {21, 67}}) {
+    CAPTURE(to_string(size));
+    for (const SamplePattern& sample : named_sample_patterns(size.rows, size.columns)) {
+      CAPTURE(sample.name);
+      for (const Storages& storages : all_storages()) {
+        CAPTURE(static_cast<int>(storages.query));
+        CAPTURE(static_cast<int>(storages.key));
+        CAPTURE(static_cast<int>(storages.value));
+        const std::size_t option = ++turn % all_options.size();
+        CAPTURE(option);
+        const Plan plan = make_plan(sample.pattern, problem, all_options[option]);
+        for (const Density density : {Density::few, Density::many}) {
+          CAPTURE(static_cast<int>(density));
+          const auto inputs = compressed_inputs<T>(plan, storages, density);
+          check_close(run(plan, inputs), inputs, reference_of(plan, inputs));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("every candidate of sparse patterns takes any storage") {
+  const Problem problem{.head_dim = 24, .value_dim = 17, .query_heads = 2, .key_value_heads = 1};
+  int gathering = 0;
+  for (const Pattern& pattern : {random_pairs(300, 260, 5, 1), power_law_graph(280, 12, 2),
+                                 random_pairs(200, 200, 60, 3), random_blocks(256, 16, 3, 4)}) {
+    CAPTURE(pattern.describe());
+    for (std::int64_t index = 0; index < std::ssize(make_plan(pattern, problem).candidates()); ++index) {
+      const Plan plan = make_plan(pattern, problem, {.candidate = index});
+      CAPTURE(plan.candidates()[static_cast<std::size_t>(index)].name);
+      gathering += plan.data().gathers ? 1 : 0;
+      for (const Storages& storages : {kAllCsr, kAllBsr, kMixed, kDenseKey}) {
+        CAPTURE(static_cast<int>(storages.key));
+        for (const Density density : {Density::few, Density::many}) {
+          const auto inputs = compressed_inputs<float>(plan, storages, density);
+          check_close(run(plan, inputs), inputs, reference_of(plan, inputs));
+        }
+      }
+    }
+  }
+  CHECK(gathering > 0);
 }
 
 TEST_CASE("terms of scores work with compressed inputs") {
