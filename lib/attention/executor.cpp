@@ -58,8 +58,11 @@ Executor<Storage>::Executor(const PlanData& plan, const PassTensors<Storage>& te
 template <class Storage>
 void Executor<Storage>::set_tile(const Block& block) {
   const Pattern& pattern = plan_.patterns.at(block.head.batch, block.head.query);
+  // Terms of scores look for keys where they stand; of compressed inputs a list's keys alone are worth copying.
+  const bool compressed = tensors_.compressed_key.input != nullptr || tensors_.compressed_value.input != nullptr;
   const TileForms gathered = terms_.change_scores() ? TileForms::gathered_lists : TileForms::gathered;
-  const TileForms form = plan_.lists ? TileForms::lists : plan_.gathers ? gathered : TileForms::tiles;
+  const TileForms lists = compressed ? TileForms::gathered_lists : TileForms::lists;
+  const TileForms form = plan_.lists ? lists : plan_.gathers ? gathered : TileForms::tiles;
   map_.assign(pattern, block.rows, block.columns, block.tokens, block.pairs, block.kind, form);
   terms_.set_tile(block.head, block.rows, block.columns);
 }

@@ -30,7 +30,7 @@ struct FiniteInputs {
 template <class T>
 struct CompressedOperand {
   const FeaturesView<T>* input = nullptr;  ///< null: it is dense
-  bool sparse_products = false;            ///< products take its entries one by one instead of a panel in full
+  bool sparse_products = false;            ///< products of dense tiles take its entries instead of a panel in full
   /// Where its gradient goes, batch entry by batch entry and head by head, in the order of the input's values; empty:
   /// to the dense gradient.
   std::span<const std::span<T>> grad_values = {};

@@ -3,9 +3,10 @@
 #include "attention/executor.hpp"
 
 // What the executor does where Q, K or V is compressed. A panel of rows that a kernel wants in full is written out in
-// full; products with the entries of K and V take those alone. Dense tiles stand keys x queries, so that the entries of
-// a panel of keys are to the kernels of pairs what a list of pairs is: a row of the list is a key, and what it holds
-// are features, each of them a row of a panel that lies features x queries.
+// full; of a list of pairs that is the keys that have one. Products of dense tiles take the entries of K and V alone.
+// Dense tiles stand keys x queries, so that the entries of a panel of keys are to the kernels of pairs what a list of
+// pairs is: a row of the list is a key, and what it holds are features, each of them a row of a panel that lies
+// features x queries.
 //
 //   S^T[j, :] = sum_f K[j, f] Q^T[f, :]    sums of rows of the list
 //   dQ^T[f, :] = sum_j K[j, f] dS^T[j, :]  sums of what they hold
@@ -16,44 +17,23 @@ namespace cobble::detail {
 template <class Storage>
 bool Executor<Storage>::multiplies_entries(const Panel<Storage>& columns, Range features) const noexcept {
   const CompressedOperand<T>& operand = &columns == &key_ ? tensors_.compressed_key : tensors_.compressed_value;
-  return operand.sparse_products && columns.features() == features;
+  return map_.is_dense() && operand.sparse_products && columns.features() == features;
 }
 
 template <class Storage>
 void Executor<Storage>::multiply_entries(T alpha, Panel<Storage>& rows, const SparseRows<T>& columns, Range features,
                                          T* tile) {
-  const bool add = features.begin > 0;
-  const T* const values = columns.values();
-  if (map_.is_dense()) {
-    if (!add) std::fill_n(tile, map_.keys() * map_.stride(), T{0});
-    kernels_.pairs_to_rows(columns.entries(), map_.stride(), alpha, values, rows.transposed(features),
-                           {tile, map_.stride()});
-    return;
-  }
-  const kernels::FeatureRows<const T> queries = rows.rows(features);
-  map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
-    const T* const row = queries.data + query * queries.stride;
-    T sum{0};
-    columns.for_each(key, [&](std::int64_t entry, std::int64_t feature) { sum += values[entry] * row[feature]; });
-    tile[at] = add ? tile[at] + alpha * sum : alpha * sum;
-  });
+  if (features.begin == 0) std::fill_n(tile, map_.keys() * map_.stride(), T{0});
+  kernels_.pairs_to_rows(columns.entries(), map_.stride(), alpha, columns.values(), rows.transposed(features),
+                         {tile, map_.stride()});
 }
 
 template <class Storage>
 void Executor<Storage>::add_entries_to_rows(T alpha, const T* tile, const SparseRows<T>& columns, Range features,
                                             const Sums& sums) {
-  const T* const values = columns.values();
-  if (map_.is_dense()) {
-    T* const first = sums.transposed + (features.begin - sums.features.begin) * sums.transposed_stride;
-    kernels_.pairs_to_keys(columns.entries(), map_.stride(), alpha, values, {tile, map_.stride()},
-                           {first, sums.transposed_stride});
-    return;
-  }
-  for_each_pair(tile, [&](std::int64_t query, std::int64_t key, std::int64_t at) {
-    T* const row = sums.at(query, features.begin);
-    const T weight = alpha * tile[at];
-    columns.for_each(key, [&](std::int64_t entry, std::int64_t feature) { row[feature] += weight * values[entry]; });
-  });
+  T* const first = sums.transposed + (features.begin - sums.features.begin) * sums.transposed_stride;
+  kernels_.pairs_to_keys(columns.entries(), map_.stride(), alpha, columns.values(), {tile, map_.stride()},
+                         {first, sums.transposed_stride});
 }
 
 template <class Storage>

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "pattern/pattern_node.hpp"
+#include "storage/bit_range.hpp"
 
 namespace cobble::detail {
 namespace {
@@ -31,13 +32,17 @@ void TileMap::assign(const Pattern& pattern, Range rows, Range keys, std::int64_
   keys_ = keys;
   width_ = width;
   gathered_.clear();
-  if ((forms == TileForms::gathered || forms == TileForms::gathered_lists) && width < keys.size()) {
+  if (forms == TileForms::gathered && width < keys.size()) {
     gather(node);
-    return forms == TileForms::gathered ? build_gathered_bits() : list_gathered(pairs);
+    return build_gathered_bits();
   }
-  if (kind == TileKind::full) {
+  if (kind == TileKind::full && width == keys.size()) {
     form_ = Form::all;
     return;
+  }
+  if (forms == TileForms::gathered_lists) {
+    gather(node);
+    return list_gathered(pairs);
   }
   if (tile_layout(rows.size(), keys.size(), pairs, forms == TileForms::lists).compact) {
     list_pattern(node, pairs);
@@ -56,21 +61,21 @@ void TileMap::gather(const PatternNode& node) {
   const auto begin = static_cast<std::int32_t>(keys_.begin);
   runs_.clear();
   run_ends_.clear();
-  place_of_key_.assign(static_cast<std::size_t>(keys_.size()), -1);
+  place_of_key_.resize(static_cast<std::size_t>(keys_.size()));
+  touched_.assign(static_cast<std::size_t>(divide_up(keys_.size(), 64)), 0);
   for (std::int64_t i = 0; i < rows(); ++i) {
     const std::size_t first = runs_.size();
     node.append_runs(static_cast<std::int32_t>(rows_.begin + i), begin, static_cast<std::int32_t>(keys_.end), runs_);
     for (std::size_t run = first; run < runs_.size(); ++run) {
-      std::fill(place_of_key_.begin() + (runs_[run].begin - begin), place_of_key_.begin() + (runs_[run].end - begin),
-                0);
+      for (std::int32_t key = runs_[run].begin; key < runs_[run].end; ++key) set_bit(touched_, key - begin);
     }
     run_ends_.push_back(runs_.size());
   }
-  for (std::size_t key = 0; key < place_of_key_.size(); ++key) {
-    if (place_of_key_[key] < 0) continue;
-    place_of_key_[key] = static_cast<std::int32_t>(gathered_.size());
+  for_each_set_bit(touched_, 0, keys_.size(), [&](std::int64_t key) {
+    place_of_key_[static_cast<std::size_t>(key)] = static_cast<std::int32_t>(gathered_.size());
     gathered_.push_back(static_cast<std::int32_t>(key));
-  }
+  });
+  width_ = std::ssize(gathered_);
   // A run's keys all have a place, side by side.
   for (ColumnRun& run : runs_) {
     const std::int32_t first = place_of_key_[static_cast<std::size_t>(run.begin - begin)];

@@ -16,7 +16,7 @@ enum class TileForms : std::uint8_t {
   tiles,          ///< dense, or lists where that is cheaper
   lists,          ///< lists unless full
   gathered,       ///< dense, of those keys alone that have a pair
-  gathered_lists  ///< lists of those keys
+  gathered_lists  ///< lists of those keys unless full
 };
 
 /// Where the pairs of one tile stand: everywhere, at the bits of a mask, or in a list.
@@ -100,7 +100,8 @@ class TileMap {
   std::vector<kernels::Interval> keys_of_query_;
   std::vector<kernels::Interval> queries_of_key_;
   std::vector<std::int32_t> gathered_;
-  std::vector<std::int32_t> place_of_key_;  ///< scratch: of each key of the range
+  std::vector<std::uint64_t> touched_;      ///< scratch: a bit for each key of the range
+  std::vector<std::int32_t> place_of_key_;  ///< scratch: of each key of the range that has a pair
   std::vector<std::size_t> run_ends_;       ///< scratch: of each row's runs
   std::vector<std::int32_t> row_offsets_;
   std::vector<std::int32_t> pair_keys_;
