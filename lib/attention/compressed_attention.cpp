@@ -27,8 +27,8 @@ void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesV
   detail::ScratchPool::Lease scores =
       workspace.pass_pool().lend<T>(materialized ? detail::pair_store_values(plan.data()) : 0);
   const bool value_is_finite = detail::is_finite(value);
-  const bool all_finite = (detail::has_few_entries(key) || detail::has_few_entries(value)) && value_is_finite &&
-                          detail::is_finite(query) && detail::is_finite(key);
+  const bool all_finite =
+      detail::any_has_few_entries(key, value) && value_is_finite && detail::is_finite(query) && detail::is_finite(key);
   const detail::PassTensors<T> tensors = {.query = detail::dense_tensor(query),
                                           .key = detail::dense_tensor(key),
                                           .value = detail::dense_tensor(value),
@@ -36,7 +36,7 @@ void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesV
                                           .lse = result.lse,
                                           .compressed_query = detail::compressed_operand(query, all_finite),
                                           .compressed_key = detail::compressed_operand(key, all_finite),
-                                          .compressed_value = detail::compressed_operand(value, all_finite),
+                                          .compressed_value = detail::compressed_operand(value, all_finite, true),
                                           .finite = {.value = value_is_finite},
                                           .score_store = materialized ? scores.as<T>() : nullptr,
                                           .terms = {.given = terms}};
@@ -48,8 +48,9 @@ void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesV
 /// An input together with where its gradient goes.
 template <class T>
 detail::CompressedOperand<T> operand_with_gradient(const Plan& plan, const FeaturesView<T>& input,
-                                                   const FeatureGradientView<T>& gradient, bool all_finite) {
-  detail::CompressedOperand<T> operand = detail::compressed_operand(input, all_finite);
+                                                   const FeatureGradientView<T>& gradient, bool all_finite,
+                                                   bool is_value = false) {
+  detail::CompressedOperand<T> operand = detail::compressed_operand(input, all_finite, is_value);
   operand.grad_values = detail::gradient_values(gradient);
   if (!operand.grad_values.empty() && plan.data().most_slots() > 0) {
     operand.slot_values =
@@ -78,10 +79,10 @@ void run_backward(const Plan& plan, const FeaturesView<T>& query, const Features
   detail::ScratchPool::Lease grad_scores = pool.lend<T>(pair_values);
   const detail::FiniteInputs finite = {
       .query = detail::is_finite(query), .key = detail::is_finite(key), .grad_output = detail::is_finite(grad_output)};
-  const bool all_finite = (detail::has_few_entries(key) || detail::has_few_entries(value)) && finite.query &&
-                          finite.key && finite.grad_output && detail::is_finite(value);
+  const bool all_finite = detail::any_has_few_entries(key, value) && finite.query && finite.key && finite.grad_output &&
+                          detail::is_finite(value);
   const auto compressed_key = operand_with_gradient(plan, key, gradients.key, all_finite);
-  const auto compressed_value = operand_with_gradient(plan, value, gradients.value, all_finite);
+  const auto compressed_value = operand_with_gradient(plan, value, gradients.value, all_finite, true);
   detail::ScratchPool::Lease key_slots = pool.lend<T>(all_slots(plan, compressed_key, plan.problem().head_dim));
   detail::ScratchPool::Lease value_slots = pool.lend<T>(all_slots(plan, compressed_value, plan.problem().value_dim));
   // Softcap's derivatives outlive a task together with pairs that stand row by row.

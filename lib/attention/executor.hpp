@@ -201,9 +201,10 @@ class Executor final : public WalkVisitor {
   /// What these three do with compressed operands: multiply_entries() and add_entries_to_rows() where the columns are,
   /// add_to_entries() where the sums are.
   bool multiplies_entries(const Panel<Storage>& columns, Range features) const noexcept;
-  void multiply_entries(T alpha, Panel<Storage>& rows, const SparseRows<T>& columns, Range features, T* tile);
-  void add_entries_to_rows(T alpha, const T* tile, const SparseRows<T>& columns, Range features, const Sums& sums);
+  void multiply_entries(T alpha, Panel<Storage>& rows, SparseRows<T>& columns, Range features, T* tile);
+  void add_entries_to_rows(T alpha, const T* tile, SparseRows<T>& columns, Range features, const Sums& sums);
   void add_to_entries(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product, const KeySums& sums);
+  void add_to_blocks(T alpha, const T* tile, kernels::FeatureRows<const T> queries, const KeySums& sums);
   /// Whether a product over this dense tile may touch pairs that do not count.
   bool may_multiply_densely(TileKind kind, Panel<Storage>& operand);
   /// The same of a list of pairs.

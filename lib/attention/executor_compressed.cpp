@@ -6,7 +6,7 @@
 // full; of a list of pairs that is the keys that have one. Products of dense tiles take the entries of K and V alone.
 // Dense tiles stand keys x queries, so that the entries of a panel of keys are to the kernels of pairs what a list of
 // pairs is: a row of the list is a key, and what it holds are features, each of them a row of a panel that lies
-// features x queries.
+// features x queries. A stored block is a matrix of its own to the kernel of products.
 //
 //   S^T[j, :] = sum_f K[j, f] Q^T[f, :]    sums of rows of the list
 //   dQ^T[f, :] = sum_j K[j, f] dS^T[j, :]  sums of what they hold
@@ -21,19 +21,53 @@ bool Executor<Storage>::multiplies_entries(const Panel<Storage>& columns, Range 
 }
 
 template <class Storage>
-void Executor<Storage>::multiply_entries(T alpha, Panel<Storage>& rows, const SparseRows<T>& columns, Range features,
+void Executor<Storage>::multiply_entries(T alpha, Panel<Storage>& rows, SparseRows<T>& columns, Range features,
                                          T* tile) {
+  const kernels::FeatureRows<const T> queries = rows.transposed(features);
   if (features.begin == 0) std::fill_n(tile, map_.keys() * map_.stride(), T{0});
-  kernels_.pairs_to_rows(columns.entries(), map_.stride(), alpha, columns.values(), rows.transposed(features),
-                         {tile, map_.stride()});
+  if (!columns.has_blocks()) {
+    return kernels_.pairs_to_rows(columns.entries(), map_.stride(), alpha, columns.values(), queries,
+                                  {tile, map_.stride()});
+  }
+  columns.for_each_block([&](const PanelBlock<T>& block) {
+    kernels_.multiply(
+        {.rows = block.rows.size(),
+         .columns = map_.stride(),
+         .inner = block.features.size(),
+         .alpha = alpha,
+         .a = block.values,
+         .a_stride = block.stride,
+         .b = queries.data + block.features.begin * queries.stride,
+         .b_stride = queries.stride,
+         .c = tile + block.rows.begin * map_.stride(),
+         .c_stride = map_.stride(),
+         .add = true,
+         .columns_of_row = map_.queries_of_key() == nullptr ? nullptr : map_.queries_of_key() + block.rows.begin});
+  });
 }
 
 template <class Storage>
-void Executor<Storage>::add_entries_to_rows(T alpha, const T* tile, const SparseRows<T>& columns, Range features,
+void Executor<Storage>::add_entries_to_rows(T alpha, const T* tile, SparseRows<T>& columns, Range features,
                                             const Sums& sums) {
   T* const first = sums.transposed + (features.begin - sums.features.begin) * sums.transposed_stride;
-  kernels_.pairs_to_keys(columns.entries(), map_.stride(), alpha, columns.values(), {tile, map_.stride()},
-                         {first, sums.transposed_stride});
+  if (!columns.has_blocks()) {
+    return kernels_.pairs_to_keys(columns.entries(), map_.stride(), alpha, columns.values(), {tile, map_.stride()},
+                                  {first, sums.transposed_stride});
+  }
+  columns.for_each_block([&](const PanelBlock<T>& block) {
+    kernels_.multiply({.rows = block.features.size(),
+                       .columns = map_.stride(),
+                       .inner = block.rows.size(),
+                       .alpha = alpha,
+                       .a = block.values,
+                       .a_stride = 1,
+                       .a_inner_stride = block.stride,
+                       .b = tile + block.rows.begin * map_.stride(),
+                       .b_stride = map_.stride(),
+                       .c = first + block.features.begin * sums.transposed_stride,
+                       .c_stride = sums.transposed_stride,
+                       .add = true});
+  });
 }
 
 template <class Storage>
@@ -43,6 +77,7 @@ void Executor<Storage>::add_to_entries(T alpha, const T* tile, Panel<Storage>& r
   entries_.assign(*sums.operand->input, step.head.batch, step.head.key_value, step.keys, features,
                   map_.gathered_keys());
   if (may_multiply_densely(step.kind, rows) && sums.operand->sparse_products) {
+    if (entries_.has_blocks_of(kPaddedElements)) return add_to_blocks(alpha, tile, rows.padded(features), sums);
     T* values = sums.entries + (entries_.count() > 0 ? entries_.place(0) : 0);
     if (!entries_.in_place()) {
       entry_values_.assign(static_cast<std::size_t>(entries_.count()), T{0});
@@ -71,6 +106,27 @@ void Executor<Storage>::add_to_entries(T alpha, const T* tile, Panel<Storage>& r
     entries_.for_each(key, [&](std::int64_t entry, std::int64_t feature) {
       sums.entries[entries_.place(entry)] += weight * row[feature];
     });
+  });
+}
+
+template <class Storage>
+void Executor<Storage>::add_to_blocks(T alpha, const T* tile, kernels::FeatureRows<const T> queries,
+                                      const KeySums& sums) {
+  entries_.for_each_block([&](const PanelBlock<T>& block) {
+    kernels_.multiply(
+        {.rows = block.rows.size(),
+         .columns = block.features.size(),
+         .inner = map_.rows(),
+         .alpha = alpha,
+         .a = tile + block.rows.begin * map_.stride(),
+         .a_stride = map_.stride(),
+         .a_inner_stride = 1,
+         .b = queries.data + block.features.begin,
+         .b_stride = queries.stride,
+         .c = sums.entries + block.place,
+         .c_stride = block.stride,
+         .add = true,
+         .inner_of_row = map_.queries_of_key() == nullptr ? nullptr : map_.queries_of_key() + block.rows.begin});
   });
 }
 

@@ -22,26 +22,28 @@ Range places_of(const BsrPatternView& matrix, Range rows) {
 template <class T>
 void SparseRows<T>::assign(const FeaturesView<T>& input, std::int64_t batch, std::int64_t head, Range rows,
                            Range features, std::span<const std::int32_t> gathered) {
+  rows_of_entries_ = input.storage() == FeatureStorage::csr ? &input.csr().at(batch, head) : nullptr;
+  blocks_ = input.storage() == FeatureStorage::bsr ? &input.bsr().at(batch, head) : nullptr;
   rows_ = rows;
   features_ = features;
   gathered_ = gathered;
+  in_place_ = rows_of_entries_ != nullptr && features == Range{0, rows_of_entries_->columns} && gathered.empty();
+  fetched_ = false;
+}
+
+template <class T>
+void SparseRows<T>::fetch_rows() {
+  fetched_ = true;
   row_offsets_.assign(1, 0);
   copied_ = 0;
-  if (input.storage() == FeatureStorage::csr) {
-    take(input.csr().at(batch, head));
-  } else {
-    in_place_ = false;
-    copy_rows(input.bsr().at(batch, head));
-  }
-  if (in_place_) return;
+  if (in_place_) return take(*rows_of_entries_);
+  rows_of_entries_ != nullptr ? copy_rows(*rows_of_entries_) : copy_rows(*blocks_);
   indices_ = copied_indices_.data();
   values_ = copied_values_.data();
 }
 
 template <class T>
 void SparseRows<T>::take(const CsrView<T>& matrix) {
-  in_place_ = features_ == Range{0, matrix.columns} && gathered_.empty();
-  if (!in_place_) return copy_rows(matrix);
   const Range places = places_of(matrix, rows_);
   first_place_ = places.begin;
   indices_ = matrix.column_indices.data() + places.begin;

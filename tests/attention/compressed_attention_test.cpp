@@ -3,6 +3,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "cobble/compressed_attention.hpp"
+#include "core/checked.hpp"
 #include "plan/plan_data.hpp"
 #include "support/attention_inputs.hpp"
 #include "support/error_of.hpp"
@@ -24,15 +26,19 @@ using namespace cobble::test;
 
 namespace {
 
-/// Few entries are multiplied one by one, many in full panels.
-enum class Density { few, many };
+/// Few entries are multiplied one by one or block by block, many in full panels.
+enum class Density { few, some, many };
+constexpr std::array kDensities{Density::few, Density::some, Density::many};
 
 template <class T>
 Features<T> compressed(const TensorView<const T>& tensor, FeatureStorage storage, Density density) {
   const bool few = density == Density::few;
+  const bool some = density == Density::some;
   switch (storage) {
-    case FeatureStorage::csr: return compress_threshold<T>(tensor, few ? T(1.3) : T(0.5));
-    case FeatureStorage::bsr: return compress_top_k_blocks<T>(tensor, few ? 1 : 3, 3, few ? 2 : 5);
+    case FeatureStorage::csr: return compress_threshold<T>(tensor, few ? T(1.3) : some ? T(1) : T(0.5));
+    case FeatureStorage::bsr:
+      return some ? compress_top_k_blocks<T>(tensor, 1, 5, 4)
+                  : compress_top_k_blocks<T>(tensor, few ? 1 : 3, 3, few ? 2 : 5);
     case FeatureStorage::dense: break;
   }
   return converted<T>(tensor);
@@ -216,7 +222,7 @@ TEST_CASE_TEMPLATE("any storage of Q, K and V gives what the reference gives for
       CAPTURE(static_cast<int>(storages.query));
       CAPTURE(static_cast<int>(storages.key));
       CAPTURE(static_cast<int>(storages.value));
-      for (const Density density : {Density::few, Density::many}) {
+      for (const Density density : kDensities) {
         CAPTURE(static_cast<int>(density));
         const auto inputs = compressed_inputs<T>(sample.plan, storages, density);
         const ReferenceResult reference = reference_of(sample.plan, inputs);
@@ -248,11 +254,41 @@ TEST_CASE_TEMPLATE("any storage of Q, K and V works with every kind of pattern",
         const std::size_t option = ++turn % all_options.size();
         CAPTURE(option);
         const Plan plan = make_plan(sample.pattern, problem, all_options[option]);
-        for (const Density density : {Density::few, Density::many}) {
+        for (const Density density : kDensities) {
           CAPTURE(static_cast<int>(density));
           const auto inputs = compressed_inputs<T>(plan, storages, density);
           check_close(run(plan, inputs), inputs, reference_of(plan, inputs));
         }
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("blocks of any shape work, and panels may cut them", T, float, double) {
+  const Problem problem{.head_dim = 48, .value_dim = 32, .query_heads = 2, .key_value_heads = 1};
+  const std::vector<Sample> plans = {
+      {"window", make_plan(window(90, 30, 5), problem, {.row_panel = 16, .column_panel = 24})},
+      {"causal", make_plan(causal(100), problem)},
+      {"two passes",
+       make_plan(causal(70), problem, {.schedule = Schedule::recompute, .backward_passes = BackwardPasses::two})},
+      {"materialized",
+       make_plan(window(70, 20, 20), problem, {.schedule = Schedule::materialize, .fast_memory_bytes = 3000})},
+      {"several slices", make_plan(full(760), problem)},
+  };
+  for (const Sample& sample : plans) {
+    CAPTURE(sample.name);
+    for (const Size block : {Size{16, 16}, {5, 16}, {7, 32}, {16, 4}, {1, 16}, {24, 48}, {9, 3}, {2, 7}}) {
+      CAPTURE(to_string(block));
+      for (const std::int64_t share : {4, 2, 1}) {
+        CAPTURE(share);
+        Inputs<T> dense = normal_inputs<T>(sample.plan, 12);
+        const auto blocks = [&](const LaidOut<T>& tensor) {
+          const std::int64_t block_columns = divide_up(tensor.view().shape().features, std::int64_t{block.columns});
+          return compress_top_k_blocks<T>(tensor, divide_up(block_columns, share), block.rows, block.columns);
+        };
+        const CompressedInputs<T> inputs{blocks(dense.query), blocks(dense.key), blocks(dense.value),
+                                         std::move(dense.grad_output), std::move(dense.grad_lse)};
+        check_close(run(sample.plan, inputs), inputs, reference_of(sample.plan, inputs));
       }
     }
   }
@@ -270,7 +306,7 @@ TEST_CASE("every candidate of sparse patterns takes any storage") {
       gathering += plan.data().gathers ? 1 : 0;
       for (const Storages& storages : {kAllCsr, kAllBsr, kMixed, kDenseKey}) {
         CAPTURE(static_cast<int>(storages.key));
-        for (const Density density : {Density::few, Density::many}) {
+        for (const Density density : kDensities) {
           const auto inputs = compressed_inputs<float>(plan, storages, density);
           check_close(run(plan, inputs), inputs, reference_of(plan, inputs));
         }
@@ -335,7 +371,7 @@ TEST_CASE("compressed inputs give the same bits for 1, 2 and 5 threads") {
   REQUIRE(all.back().plan.data().most_slots() > 0);
   for (const Sample& sample : all) {
     CAPTURE(sample.name);
-    for (const Density density : {Density::few, Density::many}) {
+    for (const Density density : kDensities) {
       const auto inputs = compressed_inputs<float>(sample.plan, kMixed, density);
       const auto expected = on_threads(1, [&] { return run(sample.plan, inputs); });
       check_close(expected, inputs, reference_of(sample.plan, inputs));
@@ -352,7 +388,7 @@ TEST_CASE("NaN and infinity in stored entries reach what IEEE arithmetic says, a
     CAPTURE(sample.name);
     for (const Storages& storages : {kAllCsr, kAllBsr, kMixed, kDenseKey}) {
       CAPTURE(static_cast<int>(storages.key));
-      for (const Density density : {Density::few, Density::many}) {
+      for (const Density density : kDensities) {
         CAPTURE(static_cast<int>(density));
         for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
           CAPTURE(bad);
