@@ -182,6 +182,21 @@ FeatureGradientView<T> gradient_view(Features<T>& gradient) {
 }  // namespace
 
 template <class T>
+Problem with_entries(Problem problem, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                     const FeaturesView<T>& value) {
+  const auto entries = [](const FeaturesView<T>& input) {
+    const TensorShape& shape = input.shape();
+    const auto tokens = static_cast<double>(shape.batch) * static_cast<double>(shape.heads * shape.tokens);
+    if (input.storage() == FeatureStorage::dense || tokens == 0) return 0.0;
+    return static_cast<double>(input.nnz()) / tokens;
+  };
+  problem.query_entries = entries(query);
+  problem.key_entries = entries(key);
+  problem.value_entries = entries(value);
+  return problem;
+}
+
+template <class T>
 Attention<T> forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
                      const FeaturesView<T>& value, const ScoreTerms<T>& terms) {
   Attention<T> result{Tensor<T>(detail::output_shape(plan)), Tensor<T>(detail::lse_shape(plan))};
@@ -221,6 +236,7 @@ void backward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView
 }
 
 #define COBBLE_INSTANTIATE(T)                                                                                        \
+  template Problem with_entries(Problem, const FeaturesView<T>&, const FeaturesView<T>&, const FeaturesView<T>&);    \
   template Attention<T> forward(const Plan&, const FeaturesView<T>&, const FeaturesView<T>&, const FeaturesView<T>&, \
                                 const ScoreTerms<T>&);                                                               \
   template void forward(const Plan&, const FeaturesView<T>&, const FeaturesView<T>&, const FeaturesView<T>&,         \
