@@ -16,6 +16,8 @@
 //   FeatureGradients<float> gradients = backward<float>(plan, compressed_query, compressed_key, value, result,
 //   grad_output);
 //
+// A plan that reorders tokens copies compressed inputs as CSR, BSR too, whose blocks need not stay together.
+//
 // Where inputs are finite, a sum takes the stored entries alone: if it overflows, features that are not stored stay
 // apart from that.
 

@@ -3,26 +3,19 @@
 #include <utility>
 
 #include "attention/compressed_operands.hpp"
+#include "attention/ordered_features.hpp"
 #include "attention/term_passes.hpp"
 #include "attention/validate.hpp"
-#include "cobble/error.hpp"
 #include "plan/schedules.hpp"
 
 namespace cobble {
 namespace {
 
-void require_callers_order(const Plan& plan) {
-  if (plan.reordering() == nullptr) return;
-  throw Error(ErrorCode::unsupported,
-              "the plan reorders tokens; expected one made with ReorderMethod::identity for compressed inputs");
-}
-
+/// Tensors stand in the order of the plan's patterns.
 template <class T>
-void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
-                 const FeaturesView<T>& value, AttentionView<T> result, Workspace& workspace,
-                 const ScoreTerms<T>& terms) {
-  detail::validate_forward(plan, query, key, value, result, terms);
-  require_callers_order(plan);
+void forward_in_place(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                      const FeaturesView<T>& value, AttentionView<T> result, Workspace& workspace,
+                      const ScoreTerms<T>& terms) {
   const bool materialized = plan.schedule() == Schedule::materialize;
   detail::ScratchPool::Lease scores =
       workspace.pass_pool().lend<T>(materialized ? detail::pair_store_values(plan.data()) : 0);
@@ -43,6 +36,26 @@ void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesV
   detail::forward_phases(plan.data(), [&](const detail::Phase& phase) {
     detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
   });
+}
+
+template <class T>
+void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                 const FeaturesView<T>& value, AttentionView<T> result, Workspace& workspace,
+                 const ScoreTerms<T>& terms) {
+  detail::validate_forward(plan, query, key, value, result, terms);
+  const Reordering* const order = plan.reordering();
+  if (order == nullptr) return forward_in_place(plan, query, key, value, result, workspace, terms);
+  detail::require_no_positions(terms);
+  detail::ScratchPool& pool = workspace.pass_pool();
+  const detail::OrderedTensor<T> output(result.output.shape(), true, pool);
+  const detail::OrderedTensor<T> lse(result.lse.shape(), true, pool);
+  const detail::OrderedFeatures<T> ordered_query(query, order->queries, pool);
+  const detail::OrderedFeatures<T> ordered_key(key, order->keys, pool);
+  const detail::OrderedFeatures<T> ordered_value(value, order->keys, pool);
+  forward_in_place<T>(plan, ordered_query.view(), ordered_key.view(), ordered_value.view(), {output.view(), lse.view()},
+                      workspace, terms);
+  detail::scatter_tokens<T>(output.view(), order->queries, result.output);
+  detail::scatter_tokens<T>(lse.view(), order->queries, result.lse);
 }
 
 /// An input together with where its gradient goes.
@@ -67,11 +80,10 @@ std::int64_t all_slots(const Plan& plan, const detail::CompressedOperand<T>& ope
 }
 
 template <class T>
-void run_backward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
-                  const FeaturesView<T>& value, AttentionView<const T> result, TensorView<const T> grad_output,
-                  const FeatureGradientsView<T>& gradients, Workspace& workspace, const BackwardOptions<T>& options) {
-  detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
-  require_callers_order(plan);
+void backward_in_place(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                       const FeaturesView<T>& value, AttentionView<const T> result, TensorView<const T> grad_output,
+                       const FeatureGradientsView<T>& gradients, Workspace& workspace,
+                       const BackwardOptions<T>& options) {
   detail::ScratchPool& pool = workspace.pass_pool();
   const std::int64_t pair_values = detail::pair_store_values(plan.data());
   const TensorShape lse_shape = detail::lse_shape(plan);
@@ -121,6 +133,38 @@ void run_backward(const Plan& plan, const FeaturesView<T>& query, const Features
     detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
   });
   detail::finish_term_gradients<T>(plan.data(), tensors, gradients.bias, gradients.sinks, workspace.task_pool());
+}
+
+template <class T>
+void run_backward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                  const FeaturesView<T>& value, AttentionView<const T> result, TensorView<const T> grad_output,
+                  const FeatureGradientsView<T>& gradients, Workspace& workspace, const BackwardOptions<T>& options) {
+  detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
+  const Reordering* const order = plan.reordering();
+  if (order == nullptr) {
+    return backward_in_place(plan, query, key, value, result, grad_output, gradients, workspace, options);
+  }
+  detail::require_no_positions(options.terms);
+  detail::ScratchPool& pool = workspace.pass_pool();
+  const detail::OrderedFeatures<T> ordered_query(query, order->queries, pool);
+  const detail::OrderedFeatures<T> ordered_key(key, order->keys, pool);
+  const detail::OrderedFeatures<T> ordered_value(value, order->keys, pool);
+  const detail::OrderedTensor<T> output(result.output, order->queries, pool);
+  const detail::OrderedTensor<T> lse(result.lse, order->queries, pool);
+  const detail::OrderedTensor<T> ordered_grad_output(grad_output, order->queries, pool);
+  const detail::OrderedTensor<T> grad_lse(options.grad_lse, order->queries, pool);
+  detail::OrderedGradient<T> grad_query(ordered_query, gradients.query, query.shape(), pool);
+  detail::OrderedGradient<T> grad_key(ordered_key, gradients.key, key.shape(), pool);
+  detail::OrderedGradient<T> grad_value(ordered_value, gradients.value, value.shape(), pool);
+  BackwardOptions<T> ordered_options = options;
+  ordered_options.grad_lse = grad_lse.view();
+  backward_in_place<T>(plan, ordered_query.view(), ordered_key.view(), ordered_value.view(),
+                       {output.view(), lse.view()}, ordered_grad_output.view(),
+                       {grad_query.view(), grad_key.view(), grad_value.view(), gradients.bias, gradients.sinks},
+                       workspace, ordered_options);
+  grad_query.scatter();
+  grad_key.scatter();
+  grad_value.scatter();
 }
 
 /// The same structure, with values of 0.

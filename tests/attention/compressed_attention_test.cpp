@@ -17,6 +17,7 @@
 #include "support/attention_inputs.hpp"
 #include "support/error_of.hpp"
 #include "support/sample_patterns.hpp"
+#include "support/shuffled.hpp"
 #include "support/sparse.hpp"
 
 // forward and backward with Q, K and V in all storages, against the reference on the same tensors in full.
@@ -316,6 +317,49 @@ TEST_CASE("every candidate of sparse patterns takes any storage") {
   CHECK(gathering > 0);
 }
 
+TEST_CASE_TEMPLATE("any storage works in a plan that reorders tokens", T, float, double) {
+  Random random(9);
+  const Problem problem{.head_dim = 24, .value_dim = 17, .query_heads = 2, .key_value_heads = 1, .batch = 2};
+  const Pattern square = shuffled(random_blocks(150, 16, 2, 5), random);
+  for (const Pattern& pattern : {square, random_pairs(70, 130, 6, 3)}) {
+    CAPTURE(pattern.describe());
+    const Plan plan = make_plan(pattern, problem, {.element_bytes = sizeof(T), .reorder = ReorderMethod::similarity});
+    REQUIRE(plan.reordering() != nullptr);
+    for (const Storages& storages : all_storages()) {
+      CAPTURE(static_cast<int>(storages.query));
+      CAPTURE(static_cast<int>(storages.key));
+      CAPTURE(static_cast<int>(storages.value));
+      for (const Density density : kDensities) {
+        const auto inputs = compressed_inputs<T>(plan, storages, density);
+        const ReferenceResult reference = reference_of(plan, inputs);
+        check_close(run(plan, inputs), inputs, reference);
+        check_close(run(plan, inputs, GradientStorage::dense), inputs, reference);
+      }
+    }
+  }
+}
+
+TEST_CASE("terms that depend on positions are refused where tokens are reordered, others work") {
+  const Plan plan =
+      make_plan(random_pairs(60, 60, 6, 3), {.head_dim = 24, .value_dim = 17}, {.reorder = ReorderMethod::similarity});
+  const auto inputs = compressed_inputs<double>(plan, kMixed, Density::some);
+  const std::vector<double> slopes(1, 0.5);
+  const ScoreTerms<double> alibi{.alibi_slopes = slopes};
+  const Attention<double> result = forward<double>(plan, inputs.query, inputs.key, inputs.value);
+  CHECK(error_of([&] {
+          forward<double>(plan, inputs.query, inputs.key, inputs.value, alibi);
+        }).starts_with("unsupported: terms have a bias or ALiBi slopes"));
+  CHECK(error_of([&] {
+          backward<double>(plan, inputs.query, inputs.key, inputs.value, result, inputs.grad_output, {.terms = alibi});
+        }).starts_with("unsupported: terms have a bias or ALiBi slopes"));
+  const std::vector<double> sinks(1, 0.3);
+  const ScoreTerms<double> terms{.softcap = 2.0, .sinks = sinks};
+  const auto results = run(plan, inputs, GradientStorage::as_input, terms);
+  const ReferenceResult reference = reference_of(plan, inputs, terms);
+  check_close(results, inputs, reference);
+  CHECK(max_relative_error(results.gradients.sinks.view(), reference.grad_sinks.view()) < 1e-12);
+}
+
 TEST_CASE("terms of scores work with compressed inputs") {
   for (const Sample& sample : samples()) {
     CAPTURE(sample.name);
@@ -436,6 +480,18 @@ TEST_CASE("tokens without entries, and tensors without any, score 0") {
   const CompressedInputs<float> inputs{none(dense.query), none(dense.key), none(dense.value),
                                        std::move(dense.grad_output), std::move(dense.grad_lse)};
   check_close(run(plan, inputs), inputs, reference_of(plan, inputs));
+}
+
+TEST_CASE("entries of a token are counted for the plan") {
+  const Plan plan = make_plan(causal(20), {.head_dim = 24, .value_dim = 17, .query_heads = 2, .batch = 3});
+  const auto inputs = compressed_inputs<float>(plan, kDenseKey, Density::some);
+  const Problem problem = with_entries<float>(plan.problem(), inputs.query, inputs.key, inputs.value);
+  const FeaturesView<float> query = inputs.query;
+  CHECK(problem.query_entries == doctest::Approx(static_cast<double>(query.nnz()) / (3 * 2 * 20)));
+  CHECK(problem.key_entries == 0);
+  CHECK(problem.value_entries == 4);  // one block of 4 features
+  const Plan counted = make_plan(causal(20), problem);
+  check_close(run(counted, inputs), inputs, reference_of(counted, inputs));
 }
 
 TEST_CASE("compressed tensors of the wrong shape are named, in forward and backward") {
