@@ -11,14 +11,22 @@
 // forward and backward where Q, K or V is compressed, in any combination. The plan is the same, and so are all rules of
 // attention.hpp; what is not stored is 0. No tensor is ever written out in full. T is float or double:
 //
+//   Plan plan = make_plan(pattern, with_entries<float>({.head_dim = 256}, compressed_query, compressed_key, value));
 //   Attention<float> result = forward<float>(plan, compressed_query, compressed_key, value);
 //   FeatureGradients<float> gradients = backward<float>(plan, compressed_query, compressed_key, value, result,
 //   grad_output);
+//
+// A plan that reorders tokens copies compressed inputs as CSR, BSR too, whose blocks need not stay together.
 //
 // Where inputs are finite, a sum takes the stored entries alone: if it overflows, features that are not stored stay
 // apart from that.
 
 namespace cobble {
+
+/// The problem with the entries that a token of these inputs stores on average, for make_plan(); dense ones leave 0.
+template <class T>
+Problem with_entries(Problem problem, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                     const FeaturesView<T>& value);
 
 /// How the gradient of a compressed input comes back; that of a dense one is dense.
 enum class GradientStorage {

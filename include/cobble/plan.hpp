@@ -24,6 +24,13 @@ struct Problem {
   std::int64_t key_value_heads = 0;  ///< H_kv, a divisor of H_q; 0: as query_heads
   std::int64_t batch = 1;
   std::optional<double> scale = {};  ///< of the scores; default 1 / sqrt(d)
+  /// Entries that a token of Q, K and V stores on average where they are compressed; 0: all. with_entries() in
+  /// compressed_attention.hpp counts them. They set Z_input, the split point and the traffic and time that candidates
+  /// are expected to take. Tiles hold panels of queries and sums in full, whatever inputs store, so their sizes go by
+  /// head_dim and value_dim. Inputs with other numbers of entries run all the same.
+  double query_entries = 0;
+  double key_entries = 0;
+  double value_entries = 0;
 };
 
 enum class Schedule {

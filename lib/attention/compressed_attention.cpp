@@ -3,34 +3,27 @@
 #include <utility>
 
 #include "attention/compressed_operands.hpp"
+#include "attention/ordered_features.hpp"
 #include "attention/term_passes.hpp"
 #include "attention/validate.hpp"
-#include "cobble/error.hpp"
 #include "plan/schedules.hpp"
 
 namespace cobble {
 namespace {
 
-void require_callers_order(const Plan& plan) {
-  if (plan.reordering() == nullptr) return;
-  throw Error(ErrorCode::unsupported,
-              "the plan reorders tokens; expected one made with ReorderMethod::identity for compressed inputs");
-}
-
+/// Tensors stand in the order of the plan's patterns.
 template <class T>
-void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
-                 const FeaturesView<T>& value, AttentionView<T> result, Workspace& workspace,
-                 const ScoreTerms<T>& terms) {
-  detail::validate_forward(plan, query, key, value, result, terms);
-  require_callers_order(plan);
+void forward_in_place(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                      const FeaturesView<T>& value, AttentionView<T> result, Workspace& workspace,
+                      const ScoreTerms<T>& terms) {
   const bool materialized = plan.schedule() == Schedule::materialize;
   detail::ScratchPool::Lease scores =
       workspace.pass_pool().lend<T>(materialized ? detail::pair_store_values(plan.data()) : 0);
   detail::ScratchPool::Lease row_slots =
       workspace.pass_pool().lend<T>(detail::all_row_slot_values(plan.data(), detail::Product::forward));
   const bool value_is_finite = detail::is_finite(value);
-  const bool all_finite = (detail::has_few_entries(key) || detail::has_few_entries(value)) && value_is_finite &&
-                          detail::is_finite(query) && detail::is_finite(key);
+  const bool all_finite =
+      detail::any_has_few_entries(key, value) && value_is_finite && detail::is_finite(query) && detail::is_finite(key);
   const detail::PassTensors<T> tensors = {.query = detail::dense_tensor(query),
                                           .key = detail::dense_tensor(key),
                                           .value = detail::dense_tensor(value),
@@ -38,7 +31,7 @@ void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesV
                                           .lse = result.lse,
                                           .compressed_query = detail::compressed_operand(query, all_finite),
                                           .compressed_key = detail::compressed_operand(key, all_finite),
-                                          .compressed_value = detail::compressed_operand(value, all_finite),
+                                          .compressed_value = detail::compressed_operand(value, all_finite, true),
                                           .finite = {.value = value_is_finite},
                                           .row_slots = row_slots.as<T>(),
                                           .score_store = materialized ? scores.as<T>() : nullptr,
@@ -48,11 +41,32 @@ void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesV
   });
 }
 
+template <class T>
+void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                 const FeaturesView<T>& value, AttentionView<T> result, Workspace& workspace,
+                 const ScoreTerms<T>& terms) {
+  detail::validate_forward(plan, query, key, value, result, terms);
+  const Reordering* const order = plan.reordering();
+  if (order == nullptr) return forward_in_place(plan, query, key, value, result, workspace, terms);
+  detail::require_no_positions(terms);
+  detail::ScratchPool& pool = workspace.pass_pool();
+  const detail::OrderedTensor<T> output(result.output.shape(), true, pool);
+  const detail::OrderedTensor<T> lse(result.lse.shape(), true, pool);
+  const detail::OrderedFeatures<T> ordered_query(query, order->queries, pool);
+  const detail::OrderedFeatures<T> ordered_key(key, order->keys, pool);
+  const detail::OrderedFeatures<T> ordered_value(value, order->keys, pool);
+  forward_in_place<T>(plan, ordered_query.view(), ordered_key.view(), ordered_value.view(), {output.view(), lse.view()},
+                      workspace, terms);
+  detail::scatter_tokens<T>(output.view(), order->queries, result.output);
+  detail::scatter_tokens<T>(lse.view(), order->queries, result.lse);
+}
+
 /// An input together with where its gradient goes.
 template <class T>
 detail::CompressedOperand<T> operand_with_gradient(const Plan& plan, const FeaturesView<T>& input,
-                                                   const FeatureGradientView<T>& gradient, bool all_finite) {
-  detail::CompressedOperand<T> operand = detail::compressed_operand(input, all_finite);
+                                                   const FeatureGradientView<T>& gradient, bool all_finite,
+                                                   bool is_value = false) {
+  detail::CompressedOperand<T> operand = detail::compressed_operand(input, all_finite, is_value);
   operand.grad_values = detail::gradient_values(gradient);
   if (!operand.grad_values.empty() && plan.data().most_slots() > 0) {
     operand.slot_values =
@@ -69,11 +83,10 @@ std::int64_t all_slots(const Plan& plan, const detail::CompressedOperand<T>& ope
 }
 
 template <class T>
-void run_backward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
-                  const FeaturesView<T>& value, AttentionView<const T> result, TensorView<const T> grad_output,
-                  const FeatureGradientsView<T>& gradients, Workspace& workspace, const BackwardOptions<T>& options) {
-  detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
-  require_callers_order(plan);
+void backward_in_place(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                       const FeaturesView<T>& value, AttentionView<const T> result, TensorView<const T> grad_output,
+                       const FeatureGradientsView<T>& gradients, Workspace& workspace,
+                       const BackwardOptions<T>& options) {
   detail::ScratchPool& pool = workspace.pass_pool();
   const std::int64_t pair_values = detail::pair_store_values(plan.data());
   const TensorShape lse_shape = detail::lse_shape(plan);
@@ -81,10 +94,10 @@ void run_backward(const Plan& plan, const FeaturesView<T>& query, const Features
   detail::ScratchPool::Lease grad_scores = pool.lend<T>(pair_values);
   const detail::FiniteInputs finite = {
       .query = detail::is_finite(query), .key = detail::is_finite(key), .grad_output = detail::is_finite(grad_output)};
-  const bool all_finite = (detail::has_few_entries(key) || detail::has_few_entries(value)) && finite.query &&
-                          finite.key && finite.grad_output && detail::is_finite(value);
+  const bool all_finite = detail::any_has_few_entries(key, value) && finite.query && finite.key && finite.grad_output &&
+                          detail::is_finite(value);
   const auto compressed_key = operand_with_gradient(plan, key, gradients.key, all_finite);
-  const auto compressed_value = operand_with_gradient(plan, value, gradients.value, all_finite);
+  const auto compressed_value = operand_with_gradient(plan, value, gradients.value, all_finite, true);
   detail::ScratchPool::Lease key_slots = pool.lend<T>(all_slots(plan, compressed_key, plan.problem().head_dim));
   detail::ScratchPool::Lease value_slots = pool.lend<T>(all_slots(plan, compressed_value, plan.problem().value_dim));
   detail::ScratchPool::Lease row_slots =
@@ -126,6 +139,38 @@ void run_backward(const Plan& plan, const FeaturesView<T>& query, const Features
     detail::run_phase(plan.data(), tensors, workspace.task_pool(), phase);
   });
   detail::finish_term_gradients<T>(plan.data(), tensors, gradients.bias, gradients.sinks, workspace.task_pool());
+}
+
+template <class T>
+void run_backward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                  const FeaturesView<T>& value, AttentionView<const T> result, TensorView<const T> grad_output,
+                  const FeatureGradientsView<T>& gradients, Workspace& workspace, const BackwardOptions<T>& options) {
+  detail::validate_backward(plan, query, key, value, result, grad_output, options, gradients);
+  const Reordering* const order = plan.reordering();
+  if (order == nullptr) {
+    return backward_in_place(plan, query, key, value, result, grad_output, gradients, workspace, options);
+  }
+  detail::require_no_positions(options.terms);
+  detail::ScratchPool& pool = workspace.pass_pool();
+  const detail::OrderedFeatures<T> ordered_query(query, order->queries, pool);
+  const detail::OrderedFeatures<T> ordered_key(key, order->keys, pool);
+  const detail::OrderedFeatures<T> ordered_value(value, order->keys, pool);
+  const detail::OrderedTensor<T> output(result.output, order->queries, pool);
+  const detail::OrderedTensor<T> lse(result.lse, order->queries, pool);
+  const detail::OrderedTensor<T> ordered_grad_output(grad_output, order->queries, pool);
+  const detail::OrderedTensor<T> grad_lse(options.grad_lse, order->queries, pool);
+  detail::OrderedGradient<T> grad_query(ordered_query, gradients.query, query.shape(), pool);
+  detail::OrderedGradient<T> grad_key(ordered_key, gradients.key, key.shape(), pool);
+  detail::OrderedGradient<T> grad_value(ordered_value, gradients.value, value.shape(), pool);
+  BackwardOptions<T> ordered_options = options;
+  ordered_options.grad_lse = grad_lse.view();
+  backward_in_place<T>(plan, ordered_query.view(), ordered_key.view(), ordered_value.view(),
+                       {output.view(), lse.view()}, ordered_grad_output.view(),
+                       {grad_query.view(), grad_key.view(), grad_value.view(), gradients.bias, gradients.sinks},
+                       workspace, ordered_options);
+  grad_query.scatter();
+  grad_key.scatter();
+  grad_value.scatter();
 }
 
 /// The same structure, with values of 0.
@@ -187,6 +232,21 @@ FeatureGradientView<T> gradient_view(Features<T>& gradient) {
 }  // namespace
 
 template <class T>
+Problem with_entries(Problem problem, const FeaturesView<T>& query, const FeaturesView<T>& key,
+                     const FeaturesView<T>& value) {
+  const auto entries = [](const FeaturesView<T>& input) {
+    const TensorShape& shape = input.shape();
+    const auto tokens = static_cast<double>(shape.batch) * static_cast<double>(shape.heads * shape.tokens);
+    if (input.storage() == FeatureStorage::dense || tokens == 0) return 0.0;
+    return static_cast<double>(input.nnz()) / tokens;
+  };
+  problem.query_entries = entries(query);
+  problem.key_entries = entries(key);
+  problem.value_entries = entries(value);
+  return problem;
+}
+
+template <class T>
 Attention<T> forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView<T>& key,
                      const FeaturesView<T>& value, const ScoreTerms<T>& terms) {
   Attention<T> result{Tensor<T>(detail::output_shape(plan)), Tensor<T>(detail::lse_shape(plan))};
@@ -226,6 +286,7 @@ void backward(const Plan& plan, const FeaturesView<T>& query, const FeaturesView
 }
 
 #define COBBLE_INSTANTIATE(T)                                                                                        \
+  template Problem with_entries(Problem, const FeaturesView<T>&, const FeaturesView<T>&, const FeaturesView<T>&);    \
   template Attention<T> forward(const Plan&, const FeaturesView<T>&, const FeaturesView<T>&, const FeaturesView<T>&, \
                                 const ScoreTerms<T>&);                                                               \
   template void forward(const Plan&, const FeaturesView<T>&, const FeaturesView<T>&, const FeaturesView<T>&,         \

@@ -58,10 +58,11 @@ Executor<Storage>::Executor(const PlanData& plan, const PassTensors<Storage>& te
 template <class Storage>
 void Executor<Storage>::set_tile(const Block& block) {
   const Pattern& pattern = plan_.patterns.at(block.head.batch, block.head.query);
-  // Terms of scores and compressed inputs look for keys where they stand.
+  // Terms of scores look for keys where they stand; of compressed inputs a list's keys alone are worth copying.
   const bool compressed = tensors_.compressed_key.input != nullptr || tensors_.compressed_value.input != nullptr;
-  const bool lists = plan_.lists || (plan_.gathers && (terms_.change_scores() || compressed));
-  const TileForms form = lists ? TileForms::lists : plan_.gathers ? TileForms::gathered : TileForms::tiles;
+  const TileForms gathered = terms_.change_scores() ? TileForms::gathered_lists : TileForms::gathered;
+  const TileForms lists = compressed ? TileForms::gathered_lists : TileForms::lists;
+  const TileForms form = plan_.lists ? lists : plan_.gathers ? gathered : TileForms::tiles;
   map_.assign(pattern, block.rows, block.columns, block.tokens, block.pairs, block.kind, form);
   terms_.set_tile(block.head, block.rows, block.columns);
 }
@@ -113,14 +114,15 @@ void Executor<Storage>::load(const Block& block) {
                            scratch_.query, scratch_.query_transposed);
     case Operand::key:
       if (key.input != nullptr) {
-        return key_.assign(*key.input, head.batch, head.key_value, rows, features, tensors_.finite.key, scratch_.key);
+        return key_.assign(*key.input, head.batch, head.key_value, rows, features, tensors_.finite.key, scratch_.key,
+                           nullptr, map_.gathered_keys());
       }
       key_.assign(tensors_.key, head.batch, head.key_value, rows, features, tensors_.finite.key, scratch_.key);
       return key_.gather(map_.gathered_keys());
     case Operand::value:
       if (value.input != nullptr) {
         return value_.assign(*value.input, head.batch, head.key_value, rows, features, tensors_.finite.value,
-                             scratch_.value);
+                             scratch_.value, nullptr, map_.gathered_keys());
       }
       value_.assign(tensors_.value, head.batch, head.key_value, rows, features, tensors_.finite.value, scratch_.value);
       return value_.gather(map_.gathered_keys());

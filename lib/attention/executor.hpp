@@ -30,7 +30,7 @@ struct FiniteInputs {
 template <class T>
 struct CompressedOperand {
   const FeaturesView<T>* input = nullptr;  ///< null: it is dense
-  bool sparse_products = false;            ///< products take its entries one by one instead of a panel in full
+  bool sparse_products = false;            ///< products of dense tiles take its entries instead of a panel in full
   /// Where its gradient goes, batch entry by batch entry and head by head, in the order of the input's values; empty:
   /// to the dense gradient.
   std::span<const std::span<T>> grad_values = {};
@@ -212,9 +212,10 @@ class Executor final : public WalkVisitor {
   /// What these three do with compressed operands: multiply_entries() and add_entries_to_rows() where the columns are,
   /// add_to_entries() where the sums are.
   bool multiplies_entries(const Panel<Storage>& columns, Range features) const noexcept;
-  void multiply_entries(T alpha, Panel<Storage>& rows, const SparseRows<T>& columns, Range features, T* tile);
-  void add_entries_to_rows(T alpha, const T* tile, const SparseRows<T>& columns, Range features, const Sums& sums);
+  void multiply_entries(T alpha, Panel<Storage>& rows, SparseRows<T>& columns, Range features, T* tile);
+  void add_entries_to_rows(T alpha, const T* tile, SparseRows<T>& columns, Range features, const Sums& sums);
   void add_to_entries(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product, const KeySums& sums);
+  void add_to_blocks(T alpha, const T* tile, kernels::FeatureRows<const T> queries, const KeySums& sums);
   /// Whether a product over this dense tile may touch pairs that do not count.
   bool may_multiply_densely(TileKind kind, Panel<Storage>& operand);
   /// The same of a list of pairs.
@@ -257,7 +258,7 @@ template <class Storage>
 template <class Visit>
 void Executor<Storage>::for_each_pair(const T* tile, Visit visit) const {
   map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
-    if (tile[at] != T{0} || !terms_.removes(query, key)) visit(query, key, at);
+    if (tile[at] != T{0} || !terms_.removes(query, map_.key_in_range(key))) visit(query, key, at);
   });
 }
 

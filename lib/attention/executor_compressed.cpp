@@ -3,9 +3,10 @@
 #include "attention/executor.hpp"
 
 // What the executor does where Q, K or V is compressed. A panel of rows that a kernel wants in full is written out in
-// full; products with the entries of K and V take those alone. Dense tiles stand keys x queries, so that the entries of
-// a panel of keys are to the kernels of pairs what a list of pairs is: a row of the list is a key, and what it holds
-// are features, each of them a row of a panel that lies features x queries.
+// full; of a list of pairs that is the keys that have one. Products of dense tiles take the entries of K and V alone.
+// Dense tiles stand keys x queries, so that the entries of a panel of keys are to the kernels of pairs what a list of
+// pairs is: a row of the list is a key, and what it holds are features, each of them a row of a panel that lies
+// features x queries. A stored block is a matrix of its own to the kernel of products.
 //
 //   S^T[j, :] = sum_f K[j, f] Q^T[f, :]    sums of rows of the list
 //   dQ^T[f, :] = sum_j K[j, f] dS^T[j, :]  sums of what they hold
@@ -16,43 +17,56 @@ namespace cobble::detail {
 template <class Storage>
 bool Executor<Storage>::multiplies_entries(const Panel<Storage>& columns, Range features) const noexcept {
   const CompressedOperand<T>& operand = &columns == &key_ ? tensors_.compressed_key : tensors_.compressed_value;
-  return operand.sparse_products && columns.features() == features;
+  return map_.is_dense() && operand.sparse_products && columns.features() == features;
 }
 
 template <class Storage>
-void Executor<Storage>::multiply_entries(T alpha, Panel<Storage>& rows, const SparseRows<T>& columns, Range features,
+void Executor<Storage>::multiply_entries(T alpha, Panel<Storage>& rows, SparseRows<T>& columns, Range features,
                                          T* tile) {
-  const bool add = features.begin > 0;
-  const T* const values = columns.values();
-  if (map_.is_dense()) {
-    if (!add) std::fill_n(tile, map_.keys() * map_.stride(), T{0});
-    kernels_.pairs_to_rows(columns.entries(), map_.stride(), alpha, values, rows.transposed(features),
-                           {tile, map_.stride()});
-    return;
+  const kernels::FeatureRows<const T> queries = rows.transposed(features);
+  if (features.begin == 0) std::fill_n(tile, map_.keys() * map_.stride(), T{0});
+  if (!columns.has_blocks()) {
+    return kernels_.pairs_to_rows(columns.entries(), map_.stride(), alpha, columns.values(), queries,
+                                  {tile, map_.stride()});
   }
-  const kernels::FeatureRows<const T> queries = rows.rows(features);
-  map_.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t at) {
-    const T* const row = queries.data + query * queries.stride;
-    T sum{0};
-    columns.for_each(key, [&](std::int64_t entry, std::int64_t feature) { sum += values[entry] * row[feature]; });
-    tile[at] = add ? tile[at] + alpha * sum : alpha * sum;
+  columns.for_each_block([&](const PanelBlock<T>& block) {
+    kernels_.multiply(
+        {.rows = block.rows.size(),
+         .columns = map_.stride(),
+         .inner = block.features.size(),
+         .alpha = alpha,
+         .a = block.values,
+         .a_stride = block.stride,
+         .b = queries.data + block.features.begin * queries.stride,
+         .b_stride = queries.stride,
+         .c = tile + block.rows.begin * map_.stride(),
+         .c_stride = map_.stride(),
+         .add = true,
+         .columns_of_row = map_.queries_of_key() == nullptr ? nullptr : map_.queries_of_key() + block.rows.begin});
   });
 }
 
 template <class Storage>
-void Executor<Storage>::add_entries_to_rows(T alpha, const T* tile, const SparseRows<T>& columns, Range features,
+void Executor<Storage>::add_entries_to_rows(T alpha, const T* tile, SparseRows<T>& columns, Range features,
                                             const Sums& sums) {
-  const T* const values = columns.values();
-  if (map_.is_dense()) {
-    T* const first = sums.transposed + (features.begin - sums.features.begin) * sums.transposed_stride;
-    kernels_.pairs_to_keys(columns.entries(), map_.stride(), alpha, values, {tile, map_.stride()},
-                           {first, sums.transposed_stride});
-    return;
+  T* const first = sums.transposed + (features.begin - sums.features.begin) * sums.transposed_stride;
+  if (!columns.has_blocks()) {
+    return kernels_.pairs_to_keys(columns.entries(), map_.stride(), alpha, columns.values(), {tile, map_.stride()},
+                                  {first, sums.transposed_stride});
   }
-  for_each_pair(tile, [&](std::int64_t query, std::int64_t key, std::int64_t at) {
-    T* const row = sums.at(query, features.begin);
-    const T weight = alpha * tile[at];
-    columns.for_each(key, [&](std::int64_t entry, std::int64_t feature) { row[feature] += weight * values[entry]; });
+  columns.for_each_block([&](const PanelBlock<T>& block) {
+    kernels_.multiply({.rows = block.features.size(),
+                       .columns = map_.stride(),
+                       .inner = block.rows.size(),
+                       .alpha = alpha,
+                       .a = block.values,
+                       .a_stride = 1,
+                       .a_inner_stride = block.stride,
+                       .b = tile + block.rows.begin * map_.stride(),
+                       .b_stride = map_.stride(),
+                       .c = first + block.features.begin * sums.transposed_stride,
+                       .c_stride = sums.transposed_stride,
+                       .add = true});
   });
 }
 
@@ -60,8 +74,10 @@ template <class Storage>
 void Executor<Storage>::add_to_entries(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product,
                                        const KeySums& sums) {
   const Range features = step.features;
-  entries_.assign(*sums.operand->input, step.head.batch, step.head.key_value, step.keys, features);
+  entries_.assign(*sums.operand->input, step.head.batch, step.head.key_value, step.keys, features,
+                  map_.gathered_keys());
   if (may_multiply_densely(step.kind, rows) && sums.operand->sparse_products) {
+    if (entries_.has_blocks_of(kPaddedElements)) return add_to_blocks(alpha, tile, rows.padded(features), sums);
     T* values = sums.entries + (entries_.count() > 0 ? entries_.place(0) : 0);
     if (!entries_.in_place()) {
       entry_values_.assign(static_cast<std::size_t>(entries_.count()), T{0});
@@ -90,6 +106,27 @@ void Executor<Storage>::add_to_entries(T alpha, const T* tile, Panel<Storage>& r
     entries_.for_each(key, [&](std::int64_t entry, std::int64_t feature) {
       sums.entries[entries_.place(entry)] += weight * row[feature];
     });
+  });
+}
+
+template <class Storage>
+void Executor<Storage>::add_to_blocks(T alpha, const T* tile, kernels::FeatureRows<const T> queries,
+                                      const KeySums& sums) {
+  entries_.for_each_block([&](const PanelBlock<T>& block) {
+    kernels_.multiply(
+        {.rows = block.rows.size(),
+         .columns = block.features.size(),
+         .inner = map_.rows(),
+         .alpha = alpha,
+         .a = tile + block.rows.begin * map_.stride(),
+         .a_stride = map_.stride(),
+         .a_inner_stride = 1,
+         .b = queries.data + block.features.begin,
+         .b_stride = queries.stride,
+         .c = sums.entries + block.place,
+         .c_stride = block.stride,
+         .add = true,
+         .inner_of_row = map_.queries_of_key() == nullptr ? nullptr : map_.queries_of_key() + block.rows.begin});
   });
 }
 

@@ -262,20 +262,27 @@ void Executor<Storage>::add_to_columns(T alpha, const T* tile, Panel<Storage>& r
   const auto row_of = [gathered](std::int64_t key) -> std::int64_t {
     return gathered.empty() ? key : gathered[static_cast<std::size_t>(key)];
   };
-  if (!map_.is_dense() && distance == 1 && all_pairs_count(rows)) {
+  if (!map_.is_dense() && distance == 1 && gathered.empty() && all_pairs_count(rows)) {
     kernels_.pairs_to_keys(map_.pairs(), features.size(), alpha, tile, rows.rows(features), {first, stride});
     return;
   }
+  const std::int64_t product_stride = round_up(features.size(), kPaddedElements);
+  const auto add_product = [&] {
+    for (std::int64_t key = 0; key < map_.keys(); ++key) {
+      add_scaled<T>(features.size(), T{1}, product + key * product_stride, 1, first + row_of(key) * stride, distance);
+    }
+  };
+  if (!map_.is_dense() && !gathered.empty() && all_pairs_count(rows)) {
+    std::fill_n(product, map_.keys() * product_stride, T{0});
+    kernels_.pairs_to_keys(map_.pairs(), features.size(), alpha, tile, rows.rows(features), {product, product_stride});
+    return add_product();
+  }
   if (dense) {
-    const std::int64_t product_stride = round_up(features.size(), kPaddedElements);
     multiply_columns(
         alpha, tile, rows, features,
         in_place ? kernels::FeatureRows<T>{first, stride} : kernels::FeatureRows<T>{product, product_stride},
         in_place && !begins);
-    if (in_place) return;
-    for (std::int64_t key = 0; key < map_.keys(); ++key) {
-      add_scaled<T>(features.size(), T{1}, product + key * product_stride, 1, first + row_of(key) * stride, distance);
-    }
+    if (!in_place) add_product();
     return;
   }
   const kernels::FeatureRows<const T> queries = rows.rows(features);

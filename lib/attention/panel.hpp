@@ -32,24 +32,27 @@ class Panel {
     row_distance_ = tensor.strides().tokens;
     begin(rows, features, is_finite, scratch, transposed);
   }
-  /// The same of a compressed tensor; written out in full when a kernel asks for more than entries().
+  /// The same of a compressed tensor, or of those of its rows that `gathered` lists; written out in full when a kernel
+  /// asks for more than entries().
   void assign(const FeaturesView<T>& tensor, std::int64_t batch, std::int64_t head, Range rows, Range features,
-              bool is_finite, T* scratch, T* transposed = nullptr) {
+              bool is_finite, T* scratch, T* transposed = nullptr, std::span<const std::int32_t> gathered = {}) {
     compressed_ = true;
-    entries_.assign(tensor, batch, head, rows, features);
+    entries_.assign(tensor, batch, head, rows, features, gathered);
     begin(rows, features, is_finite, scratch, transposed);
+    gather(gathered);
   }
 
-  /// The panel is those of its rows that are listed, side by side; none listed: all. Not of a compressed tensor.
+  /// The panel is those of its rows that are listed, side by side; none listed: all. Of a compressed tensor assign()
+  /// does it.
   void gather(std::span<const std::int32_t> rows) noexcept {
     gathered_ = rows;
     if (!rows.empty()) rows_ = static_cast<std::int64_t>(rows.size());
   }
 
   /// Of a compressed tensor.
-  const SparseRows<T>& entries() const noexcept { return entries_; }
+  SparseRows<T>& entries() noexcept { return entries_; }
   /// All rows, the features of each side by side.
-  kernels::FeatureRows<const T> rows(Range features) noexcept {
+  kernels::FeatureRows<const T> rows(Range features) {
     if constexpr (!kIsHalf<Storage>) {
       if (!compressed_ && feature_distance_ == 1 && gathered_.empty()) {
         return {source_ + (features.begin - features_.begin), row_distance_};
@@ -58,7 +61,7 @@ class Panel {
     return packed(features);
   }
   /// All rows in whole vectors: padded with zeros to kPaddedElements.
-  kernels::FeatureRows<const T> padded(Range features) noexcept {
+  kernels::FeatureRows<const T> padded(Range features) {
     // Rows far apart share few cache sets; a dense copy is read many times.
     const bool in_place = !kIsHalf<Storage> && !compressed_ && gathered_.empty() && feature_distance_ == 1 &&
                           features.size() % kPaddedElements == 0 && row_distance_ > 0 &&
@@ -66,7 +69,7 @@ class Panel {
     return in_place ? rows(features) : packed(features);
   }
   /// Features x rows, each feature's rows padded with zeros to kPaddedElements.
-  kernels::FeatureRows<const T> transposed(Range features) noexcept {
+  kernels::FeatureRows<const T> transposed(Range features) {
     const std::int64_t stride = round_up(rows_, kPaddedElements);
     if (!is_transposed_ && compressed_) {
       std::fill_n(transposed_, features_.size() * stride, T{0});
@@ -104,7 +107,7 @@ class Panel {
     return {!compressed_ && feature_distance_ == 1 && gathered_.empty() ? source_ : nullptr, row_distance_};
   }
   Range features() const noexcept { return features_; }
-  bool all_finite() noexcept {
+  bool all_finite() {
     if (finite_ == Finite::unknown && compressed_) finite_ = entries_.all_finite() ? Finite::yes : Finite::no;
     if (finite_ == Finite::unknown) {
       const kernels::FeatureRows<const T> all = rows(features_);
@@ -131,7 +134,17 @@ class Panel {
     is_paired_ = false;
     finite_ = is_finite ? Finite::yes : Finite::unknown;
   }
-  void write_entries(T* to, std::int64_t row_distance, std::int64_t feature_distance) const noexcept {
+  void write_entries(T* to, std::int64_t row_distance, std::int64_t feature_distance) {
+    if (entries_.has_blocks()) {
+      return entries_.for_each_block([&](const PanelBlock<T>& block) {
+        for (std::int64_t i = 0; i < block.rows.size(); ++i) {
+          T* const row = to + (block.rows.begin + i) * row_distance + block.features.begin * feature_distance;
+          for (std::int64_t f = 0; f < block.features.size(); ++f) {
+            row[f * feature_distance] = block.values[i * block.stride + f];
+          }
+        }
+      });
+    }
     for (std::int64_t i = 0; i < rows_; ++i) {
       entries_.for_each(i, [&](std::int64_t entry, std::int64_t feature) {
         to[i * row_distance + feature * feature_distance] = entries_.values()[entry];
@@ -139,11 +152,11 @@ class Panel {
     }
   }
   std::int64_t stride() const noexcept { return round_up(features_.size(), kPaddedElements); }
-  kernels::FeatureRows<const T> packed(Range features) noexcept {
+  kernels::FeatureRows<const T> packed(Range features) {
     if (!packed_) pack();
     return {scratch_ + (features.begin - features_.begin), stride()};
   }
-  void pack() noexcept {
+  void pack() {
     packed_ = true;
     if (compressed_) {
       std::fill_n(scratch_, rows_ * stride(), T{0});

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "pattern/pattern_node.hpp"
+#include "storage/bit_range.hpp"
 
 namespace cobble::detail {
 namespace {
@@ -31,10 +32,17 @@ void TileMap::assign(const Pattern& pattern, Range rows, Range keys, std::int64_
   keys_ = keys;
   width_ = width;
   gathered_.clear();
-  if (forms == TileForms::gathered && width < keys.size()) return gather(node);
-  if (kind == TileKind::full) {
+  if (forms == TileForms::gathered && width < keys.size()) {
+    gather(node);
+    return build_gathered_bits();
+  }
+  if (kind == TileKind::full && width == keys.size()) {
     form_ = Form::all;
     return;
+  }
+  if (forms == TileForms::gathered_lists) {
+    gather(node);
+    return list_gathered(pairs);
   }
   if (tile_layout(rows.size(), keys.size(), pairs, forms == TileForms::lists).compact) {
     list_pattern(node, pairs);
@@ -50,26 +58,33 @@ void TileMap::assign(const Pattern& pattern, Range rows, Range keys, std::int64_
 }
 
 void TileMap::gather(const PatternNode& node) {
-  form_ = Form::bits;
   const auto begin = static_cast<std::int32_t>(keys_.begin);
   runs_.clear();
-  std::vector<std::int32_t>& ends = row_offsets_;  // of each row's runs
-  ends.clear();
-  place_of_key_.assign(static_cast<std::size_t>(keys_.size()), -1);
+  run_ends_.clear();
+  place_of_key_.resize(static_cast<std::size_t>(keys_.size()));
+  touched_.assign(static_cast<std::size_t>(divide_up(keys_.size(), 64)), 0);
   for (std::int64_t i = 0; i < rows(); ++i) {
     const std::size_t first = runs_.size();
     node.append_runs(static_cast<std::int32_t>(rows_.begin + i), begin, static_cast<std::int32_t>(keys_.end), runs_);
     for (std::size_t run = first; run < runs_.size(); ++run) {
-      std::fill(place_of_key_.begin() + (runs_[run].begin - begin), place_of_key_.begin() + (runs_[run].end - begin),
-                0);
+      for (std::int32_t key = runs_[run].begin; key < runs_[run].end; ++key) set_bit(touched_, key - begin);
     }
-    ends.push_back(static_cast<std::int32_t>(runs_.size()));
+    run_ends_.push_back(runs_.size());
   }
-  for (std::size_t key = 0; key < place_of_key_.size(); ++key) {
-    if (place_of_key_[key] < 0) continue;
-    place_of_key_[key] = static_cast<std::int32_t>(gathered_.size());
+  for_each_set_bit(touched_, 0, keys_.size(), [&](std::int64_t key) {
+    place_of_key_[static_cast<std::size_t>(key)] = static_cast<std::int32_t>(gathered_.size());
     gathered_.push_back(static_cast<std::int32_t>(key));
+  });
+  width_ = std::ssize(gathered_);
+  // A run's keys all have a place, side by side.
+  for (ColumnRun& run : runs_) {
+    const std::int32_t first = place_of_key_[static_cast<std::size_t>(run.begin - begin)];
+    run = {first, first + (run.end - run.begin)};
   }
+}
+
+void TileMap::build_gathered_bits() {
+  form_ = Form::bits;
   words_ = divide_up(rows(), 64);
   bits_.assign(static_cast<std::size_t>(width_ * words_), 0);
   keys_of_query_.assign(static_cast<std::size_t>(stride()), {});
@@ -78,13 +93,11 @@ void TileMap::gather(const PatternNode& node) {
   for (std::int64_t i = 0; i < rows(); ++i) {
     const std::uint64_t bit = std::uint64_t{1} << (i % 64);
     const auto query = static_cast<std::int32_t>(i);
-    for (; run < static_cast<std::size_t>(ends[static_cast<std::size_t>(i)]); ++run) {
-      const std::int32_t first = place_of_key_[static_cast<std::size_t>(runs_[run].begin - begin)];
-      const std::int32_t last = first + (runs_[run].end - runs_[run].begin);  // a run's keys all have a place
+    for (; run < run_ends_[static_cast<std::size_t>(i)]; ++run) {
       kernels::Interval& keys = keys_of_query_[static_cast<std::size_t>(i)];
-      if (keys.begin == keys.end) keys.begin = first;
-      keys.end = last;
-      for (std::int32_t place = first; place < last; ++place) {
+      if (keys.begin == keys.end) keys.begin = runs_[run].begin;
+      keys.end = runs_[run].end;
+      for (std::int32_t place = runs_[run].begin; place < runs_[run].end; ++place) {
         bits_[static_cast<std::size_t>(place * words_ + i / 64)] |= bit;
         kernels::Interval& queries = queries_of_key_[static_cast<std::size_t>(place)];
         if (queries.begin == queries.end) queries.begin = query;
@@ -92,6 +105,22 @@ void TileMap::gather(const PatternNode& node) {
       }
     }
   }
+}
+
+void TileMap::list_gathered(std::int64_t pairs) {
+  form_ = Form::list;
+  followed_ = nullptr;
+  row_offsets_.assign(1, 0);
+  pair_keys_.clear();
+  pair_keys_.reserve(static_cast<std::size_t>(pairs));
+  std::size_t run = 0;
+  for (const std::size_t end : run_ends_) {
+    for (; run < end; ++run) {
+      for (std::int32_t place = runs_[run].begin; place < runs_[run].end; ++place) pair_keys_.push_back(place);
+    }
+    row_offsets_.push_back(static_cast<std::int32_t>(pair_keys_.size()));
+  }
+  listed_keys_ = pair_keys_.data();
 }
 
 bool TileMap::find_intervals(const PatternNode& node) {

@@ -13,9 +13,10 @@ namespace cobble::detail {
 
 /// What the tiles of a plan may be.
 enum class TileForms : std::uint8_t {
-  tiles,    ///< dense, or lists where that is cheaper
-  lists,    ///< lists unless full
-  gathered  ///< dense, of those keys alone that have a pair
+  tiles,          ///< dense, or lists where that is cheaper
+  lists,          ///< lists unless full
+  gathered,       ///< dense, of those keys alone that have a pair
+  gathered_lists  ///< lists of those keys unless full
 };
 
 /// Where the pairs of one tile stand: everywhere, at the bits of a mask, or in a list.
@@ -30,6 +31,10 @@ class TileMap {
   std::int64_t keys() const noexcept { return width_; }
   /// Which ones, counted from the tile's first; empty: all of its range.
   std::span<const std::int32_t> gathered_keys() const noexcept { return gathered_; }
+  /// Where one of the tile's keys stands in its range.
+  std::int64_t key_in_range(std::int64_t key) const noexcept {
+    return gathered_.empty() ? key : gathered_[static_cast<std::size_t>(key)];
+  }
 
   /// Whether the tile's values stand keys x queries; otherwise as pairs() lists them.
   bool is_dense() const noexcept { return form_ != Form::list; }
@@ -71,6 +76,8 @@ class TileMap {
   };
 
   void gather(const PatternNode& node);
+  void build_gathered_bits();
+  void list_gathered(std::int64_t pairs);
   bool find_intervals(const PatternNode& node);
   void build_bits(const PatternNode& node);
   void list_pattern(const PatternNode& node, std::int64_t pairs);
@@ -93,7 +100,9 @@ class TileMap {
   std::vector<kernels::Interval> keys_of_query_;
   std::vector<kernels::Interval> queries_of_key_;
   std::vector<std::int32_t> gathered_;
-  std::vector<std::int32_t> place_of_key_;  ///< scratch: of each key of the range
+  std::vector<std::uint64_t> touched_;      ///< scratch: a bit for each key of the range
+  std::vector<std::int32_t> place_of_key_;  ///< scratch: of each key of the range that has a pair
+  std::vector<std::size_t> run_ends_;       ///< scratch: of each row's runs
   std::vector<std::int32_t> row_offsets_;
   std::vector<std::int32_t> pair_keys_;
   const std::int32_t* listed_keys_ = nullptr;  ///< pair_keys_, or the pattern's own

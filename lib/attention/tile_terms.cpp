@@ -69,8 +69,9 @@ void TileTerms<T>::for_each_listed(const TileMap& map, Visit&& visit) const {
     if (query != last_query) pair = pairs.row_offsets[query];
     last_query = query;
     const std::int32_t end = pairs.row_offsets[query + 1];
-    while (pair < end && pairs.keys[pair] < first) ++pair;
-    for (; pair < end && pairs.keys[pair] < first + count; ++pair) visit(pair, place + (pairs.keys[pair] - first));
+    const auto key = [&](std::int32_t at) { return map.key_in_range(pairs.keys[at]); };
+    while (pair < end && key(pair) < first) ++pair;
+    for (; pair < end && key(pair) < first + count; ++pair) visit(pair, place + (key(pair) - first));
   });
 }
 
@@ -123,7 +124,7 @@ void TileTerms<T>::apply_listed(const TileMap& map, T* score, T* slope) const {
     for (std::int64_t query = 0; query < pairs.rows; ++query) {
       const std::int64_t position = queries_.begin + query + position_shift_ - keys_.begin;
       for (std::int32_t pair = pairs.row_offsets[query]; pair < pairs.row_offsets[query + 1]; ++pair) {
-        score[pair] -= by * static_cast<T>(std::abs(position - pairs.keys[pair]));
+        score[pair] -= by * static_cast<T>(std::abs(position - map.key_in_range(pairs.keys[pair])));
       }
     }
   }

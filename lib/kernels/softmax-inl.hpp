@@ -170,7 +170,8 @@ HWY_INLINE void for_each_column(const DenseTile<T>& tile, const T* shift, Visit 
     using Column = typename std::remove_cvref_t<decltype(pairs)>::template Column<hn::ScalableTag<T>>;
     for (std::int64_t query = 0; query < tile.queries; query += static_cast<std::int64_t>(hn::MaxLanes(d))) {
       const auto by = hn::LoadU(d, shift + query);
-      visit(d, Column(d, pairs, query), query, by, hn::Ne(by, hn::Inf(d)));
+      // Not Ne, which does not hold for NaN on some targets: rows whose LSE is NaN are not empty.
+      visit(d, Column(d, pairs, query), query, by, hn::Not(hn::Eq(by, hn::Inf(d))));
     }
   });
 }

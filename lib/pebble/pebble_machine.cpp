@@ -182,7 +182,7 @@ void PebbleMachine::place(const Block& block, std::int64_t pebbles, std::optiona
 void PebbleMachine::load(const Block& block) {
   require_stored(block);
   place(block, words(block), std::nullopt);
-  count_.loads += words(block);
+  count_.loads += moved_words(plan_, block);
 }
 
 void PebbleMachine::create(const Block& block) { place(block, words(block), std::nullopt); }
@@ -191,7 +191,7 @@ void PebbleMachine::stream(const Block& block, std::int64_t window, Stream direc
   if (window < 1) fail(block, "is streamed through no word at all");
   if (direction != Stream::out) {
     require_stored(block);
-    count_.loads += words(block);
+    count_.loads += moved_words(plan_, block);
   }
   place(block, std::min(window, words(block)), direction);
 }
@@ -199,7 +199,7 @@ void PebbleMachine::stream(const Block& block, std::int64_t window, Stream direc
 void PebbleMachine::store(const Block& block) {
   const auto resident = find(block);
   if (resident == board_.end() || resident->stream) fail(block, "is stored and not in fast memory");
-  count_.stores += words(block);
+  count_.stores += moved_words(plan_, block);
   mark_stored(block);
 }
 
@@ -207,7 +207,7 @@ void PebbleMachine::drop(const Block& block) {
   const auto resident = find(block);
   if (resident == board_.end()) fail(block, "is dropped and not in fast memory");
   if (resident->stream && *resident->stream != Stream::in) {
-    count_.stores += words(block);
+    count_.stores += moved_words(plan_, block);
     mark_stored(block);
   }
   on_board_ -= resident->pebbles;

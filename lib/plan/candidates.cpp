@@ -396,8 +396,11 @@ std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& si
       const bool dense = !hardware || fill > 1.0 / 64;
       const bool sparse = hardware && fill < 0.5;
       if (side > 0 && dense) candidates.push_back(one_pass(plan, side, side, 0));
-      if (side == kPanel && dense) candidates.push_back(one_pass(plan, side, kColumns, 0));
-      if (side == kPanel && sparse) {
+      const bool wide =
+          side == kPanel && resident_words(plan.problem, static_cast<double>(kPanel), static_cast<double>(kColumns)) <=
+                                static_cast<double>(plan.fast_memory_words);
+      if (wide && dense) candidates.push_back(one_pass(plan, side, kColumns, 0));
+      if (wide && sparse) {
         for (const std::int64_t rows : {kPanel, kPanel / 4}) candidates.push_back(gathered(plan, rows, kColumns));
       }
       if (side > 0 && sparse) propose_lists(plan, size, options, candidates);

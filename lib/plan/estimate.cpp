@@ -18,7 +18,7 @@ struct Tally {
   double listed_rows = 0;  ///< rows with a pair in a tile of a list, summed over the tiles
   double tiles = 0;
   double touched_rows = 0;    ///< of all tiles
-  double copied_columns = 0;  ///< of tiles that gather
+  double copied_columns = 0;  ///< of tiles that gather, and of lists the keys that are written out in full
   double columns = 0;         ///< of all tiles
 
   void add(const Tally& other, double factor) {
@@ -196,12 +196,29 @@ class Samples {
   std::vector<Taken> taken_;
 };
 
+/// Floating-point operations of a pair: in a dense tile, and in a list, whose products take panels in full.
+struct PairFlop {
+  double dense = 0;
+  double listed = 0;
+};
+PairFlop operator+(const PairFlop& a, const PairFlop& b) { return {a.dense + b.dense, a.listed + b.listed}; }
+PairFlop operator*(double times, const PairFlop& flop) { return {times * flop.dense, times * flop.listed}; }
+
+/// Of one product by `features` of which a share is stored. Entry by entry runs at half the rate of whole panels, so
+/// that nothing is gained beyond one in two.
+PairFlop product_flop(double features, double share) {
+  constexpr double kEntryCost = 2;
+  return {2 * features * std::min(1.0, kEntryCost * share), 2 * features};
+}
+
 class Estimate {
  public:
   Estimate(const PlanData& plan, const PlanOptions& options, const CandidatePlan& candidate, Samples& samples)
       : plan_(plan), cost_(plan.cost_model), element_bytes_(options.element_bytes), candidate_(candidate) {
+    const bool compressed = plan.problem.key_entries > 0 || plan.problem.value_entries > 0;
     for (const TileCut& cut : candidate.cuts) {
-      tallies_.push_back(samples.of(cut, candidate.lists || cut.most_pairs > 0));
+      Tally& tally = tallies_.emplace_back(samples.of(cut, candidate.lists || cut.most_pairs > 0));
+      if (candidate.lists && compressed) tally.copied_columns += std::min(tally.columns, tally.listed_pairs);
     }
   }
 
@@ -209,7 +226,7 @@ class Estimate {
     return tallies_[static_cast<std::size_t>(candidate_.product(product).cut)];
   }
   /// The time of products of `flop` a pair in all, `exponentials` a pair and `visits` of every row and tile.
-  double seconds(Product product, double flop, double exponentials, double visits) const {
+  double seconds(Product product, const PairFlop& flop, double exponentials, double visits) const {
     const Tally& held = tally(product);
     const TileCut& cut = candidate_.cut(product);
     const double features = static_cast<double>(std::max(plan_.problem.head_dim, plan_.problem.value_dim));
@@ -223,7 +240,7 @@ class Estimate {
     // A register tile of fewer than four vectors of queries waits for its sums.
     const std::int64_t height = std::min(cut.row_panel, plan_.patterns.rows());
     const double dense_rate = cost_.dense_flop_per_second * (height <= 16 ? 0.6 : height <= 32 ? 0.85 : 1.0);
-    return held.dense_places * flop / dense_rate + held.listed_pairs * flop / pair_rate +
+    return held.dense_places * flop.dense / dense_rate + held.listed_pairs * flop.listed / pair_rate +
            (held.dense_area + held.listed_pairs) * exponentials / cost_.exponential_per_second +
            held.masked_area * cost_.seconds_per_masked_place +
            (held.listed_rows + held.copied_columns) * visits * cost_.seconds_per_row +
@@ -241,6 +258,15 @@ class Estimate {
 void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& samples, CandidatePlan& candidate) {
   const auto d = static_cast<double>(plan.problem.head_dim);
   const auto d_v = static_cast<double>(plan.problem.value_dim);
+  const double query_share = stored_share(plan.problem, Operand::query);
+  const double key_share = stored_share(plan.problem, Operand::key);
+  const double value_share = stored_share(plan.problem, Operand::value);
+  // S and dQ take the entries of K, and dK has them; O and dP those of V, and dV has them.
+  const PairFlop by_key = product_flop(d, key_share);
+  const PairFlop by_value = product_flop(d_v, value_share);
+  const double q = d * query_share;  // words of a token
+  const double k = d * key_share;
+  const double v = d_v * value_share;
   const Estimate cost(plan, options, candidate, samples);
   PlanCandidate& summary = candidate.summary;
   const auto chunks = [&](Product product, double features) {
@@ -253,41 +279,42 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
   const double rows = heads * static_cast<double>(plan.patterns.rows());
   if (summary.schedule == Schedule::recompute) {
     const bool two = summary.backward_passes == BackwardPasses::two;
-    seconds += cost.seconds(Product::forward, 2 * (d + d_v), 1, 2);
-    seconds += cost.seconds(Product::backward_rows, two ? 2 * (2 * d + d_v) : 2 * (3 * d + 2 * d_v), 1, two ? 3 : 5);
-    if (two) seconds += cost.seconds(Product::backward_columns, 2 * (2 * d + 2 * d_v), 1, 4);
+    seconds += cost.seconds(Product::forward, by_key + by_value, 1, 2);
+    seconds +=
+        cost.seconds(Product::backward_rows, two ? 2 * by_key + by_value : 3 * by_key + 2 * by_value, 1, two ? 3 : 5);
+    if (two) seconds += cost.seconds(Product::backward_columns, 2 * by_key + 2 * by_value, 1, 4);
     const Tally& forward = cost.tally(Product::forward);
     const Tally& backward = cost.tally(Product::backward_rows);
     const auto keys_moved = [&](Product product, const Tally& held) {
       return candidate.product(product).streamed > 0 ? std::min(held.columns, held.listed_pairs) : held.columns;
     };
     if (candidate.product(Product::forward).rows_pass) {
-      forward_words = forward.columns * (d + d_v) + forward.touched_rows * (d + 4 * d_v + 4) + rows * (2 * d_v + 6);
+      forward_words = forward.columns * (k + v) + forward.touched_rows * (q + 4 * d_v + 4) + rows * (2 * d_v + 6);
     } else {
-      forward_words = keys_moved(Product::forward, forward) * (d + d_v) + rows * (d + d_v + 1);
+      forward_words = keys_moved(Product::forward, forward) * (k + v) + rows * (q + d_v + 1);
       if (candidate.product(Product::forward).panel_by_panel) {
-        forward_words += forward.touched_rows * (d + 2 * d_v + 4);
+        forward_words += forward.touched_rows * (q + 2 * d_v + 4);
       }
     }
     if (candidate.product(Product::backward_rows).rows_pass) {
       backward_words =
-          backward.columns * 3 * (d + d_v) + backward.touched_rows * (4 * d + 2 * d_v + 2) + rows * (2 * d + 2 * d_v);
+          backward.columns * 3 * (k + v) + backward.touched_rows * (4 * q + 2 * d_v + 2) + rows * (2 * q + 2 * d_v);
     } else {
       const double times = candidate.product(Product::backward_rows).streamed > 0 ? 4 : 3;
-      backward_words = keys_moved(Product::backward_rows, backward) * times * (d + d_v) + rows * (2 * d + 3 * d_v + 3);
+      backward_words = keys_moved(Product::backward_rows, backward) * times * (k + v) + rows * (2 * q + 3 * d_v + 3);
       if (candidate.product(Product::backward_rows).panel_by_panel) {
-        backward_words += backward.touched_rows * (3 * d + d_v + 2);
+        backward_words += backward.touched_rows * (3 * q + d_v + 2);
       }
     }
-    if (two) backward_words += cost.tally(Product::backward_columns).touched_rows * (d + d_v + 2);
+    if (two) backward_words += cost.tally(Product::backward_columns).touched_rows * (q + d_v + 2);
   } else {
     // S in both passes, its exponentials for the sums, for O (once a chunk) and for P.
-    seconds += cost.seconds(Product::scores, 4 * d, 2, 2 * chunks(Product::scores, d));
-    seconds += cost.seconds(Product::output, 2 * d_v, chunks(Product::output, d_v), chunks(Product::output, d_v));
-    seconds += cost.seconds(Product::grad_probabilities, 2 * d_v, 0, chunks(Product::grad_probabilities, d_v));
-    seconds += cost.seconds(Product::grad_query, 2 * d, 0, chunks(Product::grad_query, d));
-    seconds += cost.seconds(Product::grad_key, 2 * d, 0, chunks(Product::grad_key, d));
-    seconds += cost.seconds(Product::grad_value, 2 * d_v, 0, chunks(Product::grad_value, d_v));
+    seconds += cost.seconds(Product::scores, 2 * by_key, 2, 2 * chunks(Product::scores, d));
+    seconds += cost.seconds(Product::output, by_value, chunks(Product::output, d_v), chunks(Product::output, d_v));
+    seconds += cost.seconds(Product::grad_probabilities, by_value, 0, chunks(Product::grad_probabilities, d_v));
+    seconds += cost.seconds(Product::grad_query, by_key, 0, chunks(Product::grad_query, d));
+    seconds += cost.seconds(Product::grad_key, by_key, 0, chunks(Product::grad_key, d));
+    seconds += cost.seconds(Product::grad_value, by_value, 0, chunks(Product::grad_value, d_v));
     // Each product lists the pairs of its tiles anew and copies their values from and to slow memory; measured with
     // 4 million pairs a head in the last cache, and 33 million beyond it.
     const auto pairs = static_cast<double>(plan.total_pairs);

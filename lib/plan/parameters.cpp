@@ -115,7 +115,7 @@ void parameter_gradient_phases(const PlanData& plan, const PhaseConsumer& consum
 }
 
 WalkTraffic parameter_gradients_traffic(const PlanData& plan) {
-  TrafficCounter counter;
+  TrafficCounter counter(plan);
   parameter_gradient_phases(plan, walk_all(counter));
   return counter.traffic();
 }

@@ -17,6 +17,7 @@
 namespace cobble {
 namespace {
 
+using detail::Operand;
 using detail::PlanData;
 
 void require_positive(std::int64_t value, const char* name) {
@@ -30,6 +31,14 @@ void require_not_negative(std::int64_t value, const char* name) {
   if (value < 0) {
     throw Error(ErrorCode::invalid_argument,
                 std::string(name) + " = " + std::to_string(value) + ", expected 0 (automatic) or more");
+  }
+}
+
+void require_entries(double entries, std::int64_t features, const char* name) {
+  if (!(entries >= 0) || entries > static_cast<double>(features)) {
+    throw Error(ErrorCode::invalid_argument, std::string(name) + " = " + std::to_string(entries) +
+                                                 ", expected 0 (dense) to the number of features, " +
+                                                 std::to_string(features));
   }
 }
 
@@ -47,6 +56,9 @@ Problem completed(Problem problem) {
                     " does not divide query_heads = " + std::to_string(problem.query_heads));
   }
   checked_product({problem.batch, problem.query_heads}, "batch x query heads");
+  require_entries(problem.query_entries, problem.head_dim, "query_entries");
+  require_entries(problem.key_entries, problem.head_dim, "key_entries");
+  require_entries(problem.value_entries, problem.value_dim, "value_entries");
   if (!problem.scale) problem.scale = 1 / std::sqrt(static_cast<double>(problem.head_dim));
   if (!std::isfinite(*problem.scale)) {
     throw Error(ErrorCode::invalid_argument, "scale = " + std::to_string(*problem.scale) + " is not finite");
@@ -77,6 +89,15 @@ AttentionSize mean_size(const PlanData& plan) {
   const std::int64_t heads = checked_product({plan.problem.batch, plan.problem.query_heads}, "batch x query heads");
   return {plan.patterns.rows(), plan.patterns.columns(), divide_up(plan.total_pairs, heads), plan.problem.head_dim,
           plan.problem.value_dim};
+}
+
+/// Z_input of one head: the largest nnz of Q, K and V.
+double stored_input_words(const Problem& problem, const AttentionSize& size) {
+  const auto nnz = [&](std::int64_t tokens, std::int64_t features, Operand operand) {
+    return static_cast<double>(tokens) * static_cast<double>(features) * detail::stored_share(problem, operand);
+  };
+  return std::max({nnz(size.queries, size.head_dim, Operand::query), nnz(size.keys, size.head_dim, Operand::key),
+                   nnz(size.keys, size.value_dim, Operand::value)});
 }
 
 [[noreturn]] void throw_infeasible(const PlanData& plan, const PlanOptions& options) {
@@ -276,7 +297,7 @@ Plan make_plan(PatternGrid patterns, const Problem& problem, const PlanOptions& 
   plan.cost_model =
       options.calibrate ? measure_cost_model(options.element_bytes, plan.problem.head_dim) : options.cost_model;
   const AttentionSize size = mean_size(plan);
-  plan.split_point = split_point(input_words(size), static_cast<double>(size.pairs));
+  plan.split_point = split_point(stored_input_words(plan.problem, size), static_cast<double>(size.pairs));
   plan.regime = regime(plan.fast_memory_words, plan.split_point);
   if (options.reorder == ReorderMethod::identity) {
     return Plan(std::make_shared<const PlanData>(choose(plan, size, options)));

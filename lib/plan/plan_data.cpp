@@ -1,6 +1,7 @@
 #include "plan/plan_data.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/checked.hpp"
 
@@ -60,6 +61,26 @@ Range PlanData::column_range(Product p, std::int64_t column_panel) const noexcep
 TileLayout tile_layout(std::int64_t rows, std::int64_t columns, std::int64_t pairs, bool lists) noexcept {
   if (pairs < rows * columns / (lists ? 1 : kSparseTileFill)) return {true, round_up(pairs, kPaddedElements)};
   return {false, columns * round_up(rows, kPaddedElements)};
+}
+
+double stored_share(const Problem& problem, Operand operand) noexcept {
+  const auto share = [](double entries, std::int64_t features) {
+    return entries > 0 ? entries / static_cast<double>(features) : 1.0;
+  };
+  switch (operand) {
+    case Operand::query:
+    case Operand::grad_query: return share(problem.query_entries, problem.head_dim);
+    case Operand::key:
+    case Operand::grad_key: return share(problem.key_entries, problem.head_dim);
+    case Operand::value:
+    case Operand::grad_value: return share(problem.value_entries, problem.value_dim);
+    default: return 1;
+  }
+}
+
+std::int64_t moved_words(const PlanData& plan, const Block& block) noexcept {
+  const double share = stored_share(plan.problem, block.operand);
+  return share == 1 ? words(block) : std::llround(static_cast<double>(words(block)) * share);
 }
 
 void measure_store(PlanData& plan) {

@@ -163,6 +163,11 @@ constexpr bool is_cheaper_listed(std::int64_t pairs, std::int64_t places) noexce
   return kPlacesPerPair * static_cast<double>(pairs) < static_cast<double>(places);
 }
 
+/// What share of the features of Q, K and V, and of their gradients, is stored; 1 of any other operand.
+double stored_share(const Problem& problem, Operand operand) noexcept;
+/// How many words of a block move: entries of what is compressed.
+std::int64_t moved_words(const PlanData& plan, const Block& block) noexcept;
+
 /// Fills in the sizes and pair offsets that the other members imply.
 void measure_store(PlanData& plan);
 /// How many pair values, of P and of dS each, outlive a task: all of a head when materialized.

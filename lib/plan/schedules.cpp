@@ -22,13 +22,13 @@ void backward_phases(const PlanData& plan, const PhaseConsumer& consume) {
 }
 
 WalkTraffic forward_traffic(const PlanData& plan) {
-  TrafficCounter counter;
+  TrafficCounter counter(plan);
   forward_phases(plan, walk_all(counter));
   return counter.traffic();
 }
 
 WalkTraffic backward_traffic(const PlanData& plan) {
-  TrafficCounter counter;
+  TrafficCounter counter(plan);
   backward_phases(plan, walk_all(counter));
   return counter.traffic();
 }

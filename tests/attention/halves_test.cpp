@@ -10,6 +10,7 @@
 #include "cobble/attention.hpp"
 #include "cobble/isa.hpp"
 #include "cobble/plan.hpp"
+#include "plan/plan_data.hpp"
 #include "support/attention_inputs.hpp"
 #include "support/sample_patterns.hpp"
 #include "support/threads.hpp"
@@ -284,4 +285,21 @@ TEST_CASE_TEMPLATE("terms of halves give float's results, rounded once", Half, b
       check_rounds_once(plan, normal_inputs<Half>(plan, random), Layout::contiguous, terms, float_terms);
     }
   }
+}
+
+TEST_CASE_TEMPLATE("every candidate of sparse patterns gives float's results with terms of halves", Half, bfloat16,
+                   float16) {
+  const std::vector<double> slopes = alibi_slopes(2);
+  const ScoreTerms<Half> terms{.softcap = 3, .alibi_slopes = slopes};
+  const ScoreTerms<float> float_terms{.softcap = 3, .alibi_slopes = slopes};
+  const Problem problem{.head_dim = 20, .value_dim = 9, .query_heads = 2, .key_value_heads = 1};
+  const Pattern pattern = random_pairs(200, 330, 6, 1);
+  int gathering = 0;
+  for (std::int64_t index = 0; index < std::ssize(make_plan(pattern, problem).candidates()); ++index) {
+    const Plan plan = make_plan(pattern, problem, {.candidate = index});
+    CAPTURE(plan.candidates()[static_cast<std::size_t>(index)].name);
+    gathering += plan.data().gathers ? 1 : 0;
+    check_rounds_once(plan, normal_inputs<Half>(plan, 52), Layout::contiguous, terms, float_terms);
+  }
+  CHECK(gathering > 0);
 }

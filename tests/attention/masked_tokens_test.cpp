@@ -187,14 +187,30 @@ TEST_CASE_TEMPLATE("report 16: values of 1e30 outside the pattern change nothing
 }
 
 TEST_CASE_TEMPLATE("a NaN inside the pattern is not swallowed", T, float, double) {
-  const Plan plan = make_plan(causal(70), {.head_dim = 8});
-  const Inputs<T> inputs = normal_inputs<T>(plan, 8);
-  SUBCASE("in a key") { poison_token(inputs.key, 30, kNan); }
-  SUBCASE("in a value") { poison_token(inputs.value, 30, kNan); }
-  const Results<T> results = run(plan, inputs);
-  for (std::int64_t row = 0; row < 70; ++row) {
-    CAPTURE(row);
-    CHECK(std::isnan(results.attention.output(0, 0, row, 0)) == (row >= 30));
-    CHECK(std::isnan(results.gradients.query(0, 0, row, 0)) == (row >= 30));
+  for (const Schedule schedule : {Schedule::recompute, Schedule::materialize}) {
+    CAPTURE(static_cast<int>(schedule));
+    const Plan plan = make_plan(causal(70), {.head_dim = 8}, {.schedule = schedule});
+    for (const Place place : {Place::query, Place::key, Place::value, Place::grad_output}) {
+      CAPTURE(static_cast<int>(place));
+      const Inputs<T> inputs = normal_inputs<T>(plan, 8);
+      poison_token(place == Place::query   ? inputs.query
+                   : place == Place::key   ? inputs.key
+                   : place == Place::value ? inputs.value
+                                           : inputs.grad_output,
+                   30, kNan);
+      const bool one_row = place == Place::query || place == Place::grad_output;
+      const Results<T> results = run(plan, inputs);
+      for (std::int64_t row = 0; row < 70; ++row) {
+        CAPTURE(row);
+        const bool reached = one_row ? row == 30 : row >= 30;
+        CHECK(std::isnan(results.attention.output(0, 0, row, 0)) == (reached && place != Place::grad_output));
+        CHECK(std::isnan(results.gradients.query(0, 0, row, 0)) == reached);
+        // dK of all keys of a row that is reached, dV of those whose P or dO is.
+        CHECK(std::isnan(results.gradients.key(0, 0, row, 0)) == (one_row ? row <= 30 : true));
+        CHECK(std::isnan(results.gradients.value(0, 0, row, 0)) == (place == Place::value ? false
+                                                                    : one_row             ? row <= 30
+                                                                                          : true));
+      }
+    }
   }
 }

@@ -51,6 +51,50 @@ TEST_CASE("automatic keeps the caller's order where another gains nothing") {
   CHECK(plan.reordering() == nullptr);
 }
 
+TEST_CASE("automatic reorders where the saving that is predicted beats the time of copying, and nowhere else") {
+  Random random(8);
+  const PlanCandidate none;
+  const auto chosen = [&](const Plan& plan) {
+    for (const PlanCandidate& candidate : plan.candidates()) {
+      if (candidate.chosen) return candidate;
+    }
+    return none;
+  };
+  int reordered = 0;
+  int kept = 0;
+  for (const double bytes_per_second : {3e8, 3e10}) {
+    for (const Pattern& pattern : {shuffled_blocks(), shuffled(random_blocks(1024, 16, 4, 2), random),
+                                   shuffled(documents(std::vector<std::int64_t>(20, 50)), random, 0.3),
+                                   shuffled(window(600, 20, 20), random), random_pairs(512, 512, 30, 3)}) {
+      const ReorderMethod method = reorder(pattern).method;
+      if (method == ReorderMethod::identity) continue;
+      for (const std::int64_t d : {16, 64}) {
+        const Problem problem{.head_dim = d, .query_heads = 2};
+        PlanOptions options{.cost_model = {.bytes_per_second = bytes_per_second}};
+        const double before = chosen(make_plan(pattern, problem, options)).seconds;
+        options.reorder = method;
+        const double after = chosen(make_plan(pattern, problem, options)).seconds;
+        options.reorder = ReorderMethod::automatic;
+        const Plan plan = make_plan(pattern, problem, options);
+        // q, o, dO, dq and o again: 4 d + 4 d_v words of each query, 3 d + 3 d_v of each key, read and written, twice
+        // for rows at random places.
+        const double words = 2 * static_cast<double>((8 * pattern.rows() + 6 * pattern.columns()) * d);
+        const double copying = 4 * words * 4 / bytes_per_second;
+        CAPTURE(pattern.describe());
+        CAPTURE(d);
+        CAPTURE(before);
+        CAPTURE(after);
+        CAPTURE(copying);
+        CHECK((plan.reordering() != nullptr) == (before - after > copying));
+        CHECK(chosen(plan).seconds == (plan.reordering() != nullptr ? after : before));
+        plan.reordering() != nullptr ? ++reordered : ++kept;
+      }
+    }
+  }
+  CHECK(reordered > 2);
+  CHECK(kept > 2);
+}
+
 TEST_CASE("reordering keeps to one pattern, to passes without weights, and to terms without positions") {
   const PatternGrid two({causal(8), full(8)}, 1, 2);
   CHECK(error_of([&] {

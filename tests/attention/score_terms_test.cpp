@@ -9,6 +9,7 @@
 #include "cobble/attention.hpp"
 #include "cobble/error.hpp"
 #include "cobble/plan.hpp"
+#include "plan/plan_data.hpp"
 #include "support/attention_inputs.hpp"
 #include "support/schedules.hpp"
 #include "support/threads.hpp"
@@ -143,6 +144,32 @@ TEST_CASE_TEMPLATE("terms equal the reference on tiles as the library cuts them"
       check_terms(results, reference_of(plan, inputs, terms.terms));
     }
   }
+}
+
+TEST_CASE_TEMPLATE("terms equal the reference in every candidate of sparse patterns, however tensors lie", T, float,
+                   double) {
+  const Problem problem{.head_dim = 20, .value_dim = 9, .query_heads = 2, .key_value_heads = 1};
+  int gathering = 0;
+  for (const Pattern& pattern : {random_pairs(200, 330, 6, 1), power_law_graph(240, 14, 2)}) {
+    CAPTURE(pattern.describe());
+    const PlanOptions automatic{.element_bytes = sizeof(T)};
+    for (std::int64_t index = 0; index < std::ssize(make_plan(pattern, problem, automatic).candidates()); ++index) {
+      const Plan plan = make_plan(pattern, problem, {.element_bytes = sizeof(T), .candidate = index});
+      CAPTURE(plan.candidates()[static_cast<std::size_t>(index)].name);
+      gathering += plan.data().gathers ? 1 : 0;
+      for (const Layout layout : {Layout::contiguous, Layout::feature_stride}) {
+        CAPTURE(to_string(layout));
+        Random random(20);
+        const Inputs<T> inputs = normal_inputs<T>(plan, random, {layout, layout, layout, layout, layout});
+        for (const Case& c : cases(pattern.rows(), pattern.columns())) {
+          const Terms<T> terms(c, problem, random);
+          Results<T> results = run(plan, inputs, terms.terms);
+          check_terms(results, reference_of(plan, inputs, terms.terms));
+        }
+      }
+    }
+  }
+  CHECK(gathering > 0);
 }
 
 TEST_CASE_TEMPLATE("what a bias removes touches nothing, whatever it holds", T, float, double) {

@@ -183,7 +183,6 @@ TEST_CASE("a map gathers the keys that have a pair, and their pairs keep their p
   std::int64_t gathered_tiles = 0;
   for (const SamplePattern& sample : named_sample_patterns(131, 131)) {
     CAPTURE(sample.name);
-    TileMap map;
     for (const std::int64_t height : {16, 64, 70}) {
       const std::int64_t most = 24;
       const TileList list = cut_tiles(sample.pattern, {height, most, 0, false, true, true});
@@ -193,20 +192,23 @@ TEST_CASE("a map gathers the keys that have a pair, and their pairs keep their p
         const Range rows = {panel * height, std::min((panel + 1) * height, sample.pattern.rows())};
         for (const PlanTile& tile : list.row(panel)) {
           right = right && tile.touched_columns <= most;
-          map.assign(sample.pattern, rows, tile.columns(), tile.touched_columns, tile.pairs, tile.kind,
-                     TileForms::gathered);
-          const auto keys = map.gathered_keys();
-          right = right && map.keys() == tile.touched_columns;
-          right = right && (keys.empty() ? tile.columns().size() : std::ssize(keys)) == map.keys();
-          gathered_tiles += keys.empty() ? 0 : 1;
-          std::int64_t visited = 0;
-          map.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t) {
-            const std::int64_t column = keys.empty() ? key : keys[static_cast<std::size_t>(key)];
-            right = right && sample.contains(rows.begin + query, tile.column_begin + column);
-            ++visited;
-          });
-          right = right && visited == tile.pairs;
-          pairs += visited;
+          for (const TileForms form : {TileForms::gathered, TileForms::gathered_lists}) {
+            TileMap map;
+            map.assign(sample.pattern, rows, tile.columns(), tile.touched_columns, tile.pairs, tile.kind, form);
+            const auto keys = map.gathered_keys();
+            right = right && map.keys() == tile.touched_columns;
+            right = right && (keys.empty() ? tile.columns().size() : std::ssize(keys)) == map.keys();
+            right = right && (keys.empty() || map.is_dense() == (form == TileForms::gathered));
+            gathered_tiles += keys.empty() ? 0 : 1;
+            std::int64_t visited = 0;
+            map.for_each_pair([&](std::int64_t query, std::int64_t key, std::int64_t) {
+              right = right && sample.contains(rows.begin + query, tile.column_begin + map.key_in_range(key));
+              right = right && key < map.keys();
+              ++visited;
+            });
+            right = right && visited == tile.pairs;
+          }
+          pairs += tile.pairs;
         }
       }
       CHECK(right);

@@ -36,6 +36,17 @@ std::string scipy_csr(const std::vector<std::int32_t>& offsets, const std::vecto
                     {"data", "<f4", count(values), test::raw(values)}});
 }
 
+/// The same of BSR: 2 x 4 in blocks of 1 x 2.
+std::string scipy_bsr(const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& indices,
+                      const std::vector<float>& values, const std::vector<std::int64_t>& shape = {2, 4}) {
+  const auto count = [](const auto& array) { return std::vector<std::int64_t>{std::ssize(array)}; };
+  return test::npz({{"format", "|S3", {}, "bsr"},
+                    {"shape", "<i8", {2}, test::raw(shape)},
+                    {"indptr", "<i4", count(offsets), test::raw(offsets)},
+                    {"indices", "<i4", count(indices), test::raw(indices)},
+                    {"data", "<f4", {std::ssize(values) / 2, 1, 2}, test::raw(values)}});
+}
+
 TEST_CASE("CSR, BSR and dense features round-trip in their own storage") {
   const TemporaryDirectory directory;
   test::Random random(8);
@@ -99,6 +110,51 @@ TEST_CASE("unsorted rows are sorted and duplicates added up, or refused") {
   CHECK(report.sorted_rows);
   CHECK(report.format == FileFormat::npz);
   CHECK(error_of([&] { read_text(file, "a.npz", {.strict = true}); }).starts_with("file_format: a.npz"));
+}
+
+TEST_CASE("unsorted blocks are sorted and equal ones added up, or refused; NaN stays") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::string file = scipy_bsr({0, 3, 3}, {1, 0, 1}, {1, nan, 3, 4, 5, 6});
+  ReadReport report;
+  const Features<float> features = read_features_from_memory<float>(test::bytes_of(file), "a.npz", {}, &report);
+  const BsrMatrix<float>& matrix = std::get<BsrTensor<float>>(features).at(0, 0);
+  CHECK(static_cast<const BsrPattern&>(matrix) == BsrPattern{2, 4, 1, 2, {0, 2, 2}, {0, 1}, {}});
+  REQUIRE(matrix.values.size() == 4);
+  CHECK(std::vector<float>(matrix.values.begin(), matrix.values.begin() + 3) == std::vector<float>{3, 4, 6});
+  CHECK(std::isnan(matrix.values[3]));
+  CHECK(report.duplicates_merged == 2);
+  CHECK(error_of([&] { read_text(file, "a.npz", {.strict = true}); }).starts_with("file_format: a.npz"));
+}
+
+TEST_CASE("values of Matrix Market may be NaN; unsorted and equal entries are brought in order, or refused") {
+  const std::string file = "%%MatrixMarket matrix coordinate real general\n2 3 4\n2 3 nan\n1 2 1\n1 1 inf\n1 2 2\n";
+  const Features<float> features = read_text(file, "a.mtx");
+  const CsrMatrix<float>& matrix = std::get<CsrTensor<float>>(features).at(0, 0);
+  CHECK(static_cast<const CsrPattern&>(matrix) == CsrPattern{2, 3, {0, 2, 3}, {0, 1, 2}});
+  REQUIRE(matrix.values.size() == 3);
+  CHECK(matrix.values[0] == std::numeric_limits<float>::infinity());
+  CHECK(matrix.values[1] == 3);
+  CHECK(std::isnan(matrix.values[2]));
+  CHECK(error_of([&] { read_text(file, "a.mtx", {.strict = true}); }).starts_with("file_format: a.mtx"));
+}
+
+TEST_CASE("malformed blocks are refused with one clear error") {
+  CHECK(error_of([] {
+          read_text(scipy_bsr({0, 1, 2}, {0, 2}, {1, 2, 3, 4}), "a.npz");
+        }) == "file_format: a.npz: member 'indices.npy': indices[1] = 2 is out of range [0, 2)");
+  CHECK(error_of([] {
+          read_text(scipy_bsr({0, 2, 1}, {0, 1}, {1, 2, 3, 4}), "a.npz");
+        }) == "file_format: a.npz: member 'indptr.npy': indptr[2] = 1 is less than indptr[1] = 2");
+  CHECK(error_of([] {
+          read_text(scipy_bsr({0, 2}, {0, 1}, {1, 2, 3, 4}), "a.npz");
+        }) == "file_format: a.npz: member 'indptr.npy': found 2 offsets, expected 3");
+  CHECK(error_of([] {
+          read_text(scipy_bsr({0, 1, 2}, {0, 1}, {1, 2}), "a.npz");
+        }) == "file_format: a.npz: member 'data.npy': found 1 blocks, expected as many as indices, 2");
+  CHECK(error_of([] {
+          read_text(scipy_bsr({0, 1, 2}, {0, 1}, {1, 2, 3, 4}, {2, 5}), "a.npz");
+        }) ==
+        "file_format: a.npz: member 'data.npy': found blocks of 1 x 2, expected sizes that divide the shape (2, 5)");
 }
 
 TEST_CASE("malformed features are refused with one clear error") {

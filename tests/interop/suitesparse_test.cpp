@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "support/error_of.hpp"
+#include "support/graphblas.hpp"
 #include "support/sparse.hpp"
 
 using namespace cobble;
 using cobble::test::error_of;
+using cobble::test::start_graphblas;
 
 namespace {
 
@@ -54,13 +56,6 @@ struct CholmodArrays {
     return result;
   }
 };
-
-/// GraphBLAS can be started once in a process.
-struct Graphblas {
-  Graphblas() { GrB_init(GrB_NONBLOCKING); }
-  ~Graphblas() { GrB_finalize(); }
-};
-void start_graphblas() { static const Graphblas started; }
 
 constexpr std::pair<int, int> kSizes[] = {{1, 1}, {17, 33}, {65, 16}};
 

@@ -246,6 +246,33 @@ TEST_CASE_TEMPLATE("a NaN or infinite score of a pair shows in its row's sum, an
   }
 }
 
+TEST_CASE_TEMPLATE("a row whose LSE is NaN is not an empty one: its probabilities and gradients are NaN", T, float,
+                   double) {
+  on_every_isa([] {
+    for_each_tile<T>(5, [](Tile<T>& tile, Random& random) {
+      const std::int64_t query = random.below(tile.queries);
+      std::vector<T> shift(static_cast<std::size_t>(tile.queries), T{3});
+      const std::vector<T> delta(shift.size(), T{1});
+      shift[static_cast<std::size_t>(query)] = kNan<T>;
+      GappedMatrix<T> grad(tile.keys, tile.queries, tile.values.stride(), random);
+      GappedMatrix<T> ones = grad;
+      for (std::int64_t j = 0; j < tile.keys; ++j) {
+        for (std::int64_t i = 0; i < tile.queries; ++i) ones(j, i) = i == query ? kNan<T> : T{1};
+      }
+      tile_kernels<T>().probabilities(tile.dense(), shift.data());
+      tile_kernels<T>().grad_scores(tile.dense(grad.data()), ones.data(), shift.data(), delta.data());
+      bool right = true;
+      for (std::int64_t j = 0; j < tile.keys; ++j) {
+        for (std::int64_t i = 0; i < tile.queries; ++i) {
+          const bool expected = i == query && tile.holds(i, j);
+          right = right && std::isnan(tile.values(j, i)) == expected && std::isnan(grad(j, i)) == expected;
+        }
+      }
+      CHECK(right);
+    });
+  });
+}
+
 TEST_CASE_TEMPLATE("rows are finished with their logarithms, empty ones apart, and NaN stays NaN", T, float, double) {
   on_every_isa([] {
     Random random(4);

@@ -196,6 +196,44 @@ TEST_CASE("inputs that do not fit or are malformed are refused") {
   const CsrPattern outside{1, 3, {0, 1}, {3}};
   CHECK(error_of([&] { structural_pairs(query, outside); }) ==
         "invalid_structure: column_indices[0] = 3 in row 0 is outside [0, 3)");
+  const CsrPattern twice{1, 3, {0, 2}, {1, 1}};
+  CHECK(error_of([&] { structural_pattern(query, twice, full(2, 1)); }) ==
+        "invalid_structure: column_indices[1] = 1 in row 0 repeats column_indices[0] = 1; columns must increase within "
+        "a row");
+  const CsrPattern short_offsets{2, 3, {0, 1}, {1}};
+  CHECK(error_of([&] { structural_pattern(short_offsets, query); }) ==
+        "invalid_structure: row_offsets has 2 entries, expected rows + 1 = 3");
+}
+
+TEST_CASE("malformed blocks are refused") {
+  const BsrPattern good{2, 4, 1, 2, {0, 1, 2}, {0, 1}, {}};
+  const auto error_with = [&](auto change) {
+    BsrPattern bad = good;
+    change(bad);
+    const std::string error = error_of([&] { structural_pattern(bad, good); });
+    CHECK(error_of([&] { structural_pairs(bad, good); }) == error);
+    CHECK(error_of([&] { structural_pattern(bad, good, full(2)); }) == error);
+    CHECK(error_of([&] { structural_pairs(bad, good, full(2)); }) == error);
+    CHECK(error_of([&] { structural_pattern(good, bad); }) == error);
+    return error;
+  };
+  CHECK(error_with([](BsrPattern& m) { m.block_column_indices[1] = 2; }) ==
+        "invalid_structure: block_column_indices[1] = 2 in block row 1 is outside [0, 2)");
+  CHECK(error_with([](BsrPattern& m) {
+          m.block_row_offsets = {0, 2, 2}, m.block_column_indices = {1, 1};
+        }) ==
+        "invalid_structure: block_column_indices[1] = 1 in block row 0 repeats block_column_indices[0] = 1; columns "
+        "must increase within a row");
+  CHECK(error_with([](BsrPattern& m) {
+          m.block_row_offsets = {0, 2, 2}, m.block_column_indices = {1, 0};
+        }) ==
+        "invalid_structure: block_column_indices[1] = 0 in block row 0 comes after block_column_indices[0] = 1; "
+        "columns must increase within a row");
+  CHECK(error_with([](BsrPattern& m) { m.block_row_offsets[1] = 3; }) ==
+        "invalid_structure: block_row_offsets[2] = 2 is less than block_row_offsets[1] = 3");
+  const BsrPattern wider{2, 6, 1, 2, {0, 1, 2}, {0, 1}, {}};
+  CHECK(error_of([&] { structural_pattern(good, wider); }) ==
+        "shape_mismatch: key has 6 features, expected as many as query, 4");
 }
 
 }  // namespace

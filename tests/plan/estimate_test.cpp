@@ -137,5 +137,13 @@ TEST_CASE("every candidate's walk obeys the machine and moves what its plan says
                          CHECK(backward.peak_resident <= plan.fast_memory_words());
                        });
   }
+  // Between what a tile of 64 x 64 takes and what one of 64 x 128 does.
+  for (const Pattern& pattern : {causal(300), random_pairs(300, 300, 40, 7)}) {
+    for_each_candidate(pattern, {.head_dim = 32}, {16600, 20000, 26000}, 1000,
+                       [&](const Plan&, const Plan& plan, std::size_t) {
+                         CHECK(count_forward(plan).peak_resident <= plan.fast_memory_words());
+                         CHECK(count_backward(plan).peak_resident <= plan.fast_memory_words());
+                       });
+  }
   CHECK(passing > 10);  // panels of keys that rows pass by are among them
 }

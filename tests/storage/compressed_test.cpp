@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "cobble/convert.hpp"
@@ -97,6 +98,43 @@ TEST_CASE("values may be anything, structure may not") {
   matrix.values.pop_back();
   CHECK(error_of([&] { CsrTensor<float>{matrix}; }) ==
         "invalid_structure: values has 2 entries, expected the size of column_indices = 3");
+}
+
+TEST_CASE("each fault of blocks is named") {
+  const BsrMatrix<float> good{{4, 6, 2, 3, {0, 2, 3}, {0, 1, 1}, {}}, std::vector<float>(18, 1)};
+  CHECK(BsrTensor<float>(good).nnz() == 18);
+  const auto error_with = [&](auto change) {
+    BsrMatrix<float> matrix = good;
+    change(matrix);
+    const std::string of_view = error_of([&] { BsrTensorView<float>{matrix.view()}; });
+    CHECK(error_of([&] { BsrTensor<float>{matrix}; }) == of_view);
+    CHECK(error_of([&] {
+            BsrTensor<float>({good, matrix}, 2, 1);
+          }).find(": batch entry 1, head 0: ") != std::string::npos);
+    return of_view;
+  };
+  CHECK(error_with([](auto& m) {
+          m.block_column_indices = {1, 0, 1};
+        }) ==
+        "invalid_structure: block_column_indices[1] = 0 in block row 0 comes after block_column_indices[0] = 1; "
+        "columns must increase within a row");
+  CHECK(error_with([](auto& m) {
+          m.block_column_indices = {1, 1, 1};
+        }) ==
+        "invalid_structure: block_column_indices[1] = 1 in block row 0 repeats block_column_indices[0] = 1; columns "
+        "must increase within a row");
+  CHECK(error_with([](auto& m) { m.block_column_indices[2] = 2; }) ==
+        "invalid_structure: block_column_indices[2] = 2 in block row 1 is outside [0, 2)");
+  CHECK(error_with([](auto& m) { m.block_column_indices[2] = -1; }) ==
+        "invalid_structure: block_column_indices[2] = -1 in block row 1 is outside [0, 2)");
+  CHECK(error_with([](auto& m) { m.block_row_offsets[1] = 4; }) ==
+        "invalid_structure: block_row_offsets[2] = 3 is less than block_row_offsets[1] = 4");
+  CHECK(error_with([](auto& m) { m.rows = 6; }) ==
+        "invalid_structure: block_row_offsets has 3 entries, expected block rows + 1 = 4");
+  CHECK(error_with([](auto& m) { m.values.pop_back(); }) ==
+        "invalid_structure: values has 17 entries, expected blocks x block rows x block columns = 18");
+  CHECK(error_with([](auto& m) { m.block_columns = 0; }) ==
+        "invalid_argument: blocks of 2 x 0, expected at least 1 x 1");
 }
 
 TEST_CASE("matrices must be as many as batch x heads and of one size") {
