@@ -37,6 +37,13 @@ Problem model_problem(const Problem& problem, const FeatureOptions& options) {
   return model;
 }
 
+Problem stored_problem(const Problem& problem, const FeatureOptions& options) {
+  require_features(options, problem.head_dim);
+  Problem stored = problem;
+  if (options.features) stored.query_entries = stored.key_entries = static_cast<double>(*options.features);
+  return stored;
+}
+
 void add_features_json(Json& problem, const FeatureOptions& options) {
   if (!options.features) return;
   problem["features"] = *options.features;

@@ -30,6 +30,10 @@ void require_features(const FeatureOptions& options, std::int64_t head_dim);
 /// evenly over a panel's chunks. Throws what require_features() throws.
 Problem model_problem(const Problem& problem, const FeatureOptions& options);
 
+/// The problem with as many entries of Q and K as a token stores, for the plan that `run` goes by. Throws what
+/// require_features() throws.
+Problem stored_problem(const Problem& problem, const FeatureOptions& options);
+
 /// Adds features and feature_storage where inputs are compressed.
 void add_features_json(Json& problem, const FeatureOptions& options);
 /// " of which 8 are stored in Q and K (csr)"; empty where they are dense.

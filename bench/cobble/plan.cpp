@@ -48,18 +48,18 @@ struct PlanReport {
 };
 
 /// Of one head, as the plan sees it.
-AttentionSize head_size(const Plan& plan) {
+AttentionSize head_size(const Plan& plan, const FeatureOptions& features) {
   const Problem& problem = plan.problem();
   return {plan.patterns().rows(), plan.patterns().columns(), plan.total_pairs() / (problem.batch * problem.query_heads),
-          problem.head_dim, problem.value_dim};
+          features.features.value_or(problem.head_dim), problem.value_dim};
 }
 
 /// Heads that share keys and values read and write these once in the compulsory traffic of all of them.
 template <class HeadBound>
-TrafficBound bound_of_heads(const Plan& plan, const HeadBound& head_bound) {
+TrafficBound bound_of_heads(const Plan& plan, const FeatureOptions& features, const HeadBound& head_bound) {
   const Problem& problem = plan.problem();
   const std::int64_t heads = problem.batch * problem.query_heads;
-  const AttentionSize size = head_size(plan);
+  const AttentionSize size = head_size(plan, features);
   const TrafficBound head = head_bound(size);
   AttentionSize keys_alone = size;
   keys_alone.queries = keys_alone.pairs = 0;
@@ -76,17 +76,21 @@ PlanReport make_report(const PlanArguments& arguments, const Pattern& pattern) {
   if (!arguments.cost_model_file.empty()) options.cost_model = read_cost_model(arguments.cost_model_file);
   const Progress progress("planning");
   const auto start = std::chrono::steady_clock::now();
-  PlanReport report = {.plan = make_plan(pattern, model_problem(arguments.problem, arguments.features), options)};
+  // The model's own tiles are those of d as a token stores it; run's hold panels in full.
+  const bool by_model = options.tile_sizes == TileSizes::model;
+  const Problem problem = by_model ? model_problem(arguments.problem, arguments.features)
+                                   : stored_problem(arguments.problem, arguments.features);
+  PlanReport report = {.plan = make_plan(pattern, problem, options)};
   report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   report.threads = arguments.threads > 0 ? arguments.threads : tbb::this_task_arena::max_concurrency();
   report.workspace_bytes = report.plan.workspace_bytes(report.threads, options.element_bytes);
   report.order = plan_order(report.plan, arguments.reorder);
-  report.z_input = input_words(head_size(report.plan));
+  report.z_input = input_words(head_size(report.plan, arguments.features));
   const std::int64_t words = report.plan.fast_memory_words();
-  report.forward =
-      bound_of_heads(report.plan, [words](const AttentionSize& size) { return forward_bound(size, words); });
-  report.backward =
-      bound_of_heads(report.plan, [words](const AttentionSize& size) { return backward_bound(size, words); });
+  report.forward = bound_of_heads(report.plan, arguments.features,
+                                  [words](const AttentionSize& size) { return forward_bound(size, words); });
+  report.backward = bound_of_heads(report.plan, arguments.features,
+                                   [words](const AttentionSize& size) { return backward_bound(size, words); });
   return report;
 }
 
@@ -212,7 +216,7 @@ void print_plan(const PlanArguments& arguments, const LoadedPattern& loaded, con
                                     arguments.problem.head_dim, stored_text(arguments.features), problem.value_dim,
                                     arguments.dtype));
   if (arguments.features.features) {
-    print_line("", "planned as the model sees it: d is what a token stores, words are entries");
+    print_line("", "words moved, Z_input and the split point count what a token stores");
   }
   print_line("regime", fmt::format("{} fast memory: M = {} words, split point M* = {}, Z_input = {} words a head",
                                    large ? "large" : "small", group_digits(plan.fast_memory_words()),

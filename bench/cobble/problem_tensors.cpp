@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cobble/compressed_attention.hpp"
 #include "cobble/error.hpp"
 #include "cobble/files.hpp"
 #include "compressed_inputs.hpp"
@@ -188,6 +189,12 @@ ProblemTensors<T> make_problem_tensors(const Pattern& pattern, const ProblemArgu
                arguments, {}, 3, tensors.value, tensors.compressed_value);
   tensors.grad_output = take_or_fill(std::move(grad_output), output_shape, arguments.seed, 4);
   if (grad_lse.axes != 0) tensors.grad_lse = std::move(grad_lse.tensor);
+  if constexpr (std::is_same_v<T, ComputeType<T>>) {
+    if (tensors.compressed()) {
+      problem = with_entries<T>(problem, tensors.query_input().view(), tensors.key_input().view(),
+                                tensors.value_input().view());
+    }
+  }
   return tensors;
 }
 

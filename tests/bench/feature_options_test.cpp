@@ -23,6 +23,16 @@ TEST_CASE("the model reads d as what a token stores; values keep theirs") {
   CHECK(model_problem({.head_dim = 64, .value_dim = 24}, {64, "csr"}).value_dim == 24);
 }
 
+TEST_CASE("a run's plan keeps d and knows how much of Q and K is stored") {
+  const Problem stored = stored_problem({.head_dim = 64}, {8, "csr"});
+  CHECK(stored.head_dim == 64);
+  CHECK(stored.query_entries == 8);
+  CHECK(stored.key_entries == 8);
+  CHECK(stored.value_entries == 0);
+  CHECK(stored_problem({.head_dim = 64}, {}).key_entries == 0);
+  CHECK_THROWS_AS(stored_problem({.head_dim = 4}, {5, "csr"}), Error);
+}
+
 TEST_CASE("no token stores more features than there are") {
   CHECK_NOTHROW(require_features({64, "csr"}, 64));
   CHECK_NOTHROW(require_features({}, 1));

@@ -42,7 +42,7 @@ PUBLIC = {
 # Third-party libraries, told by their headers, and the only layers that may include them.
 THIRD_PARTY = {
     "Eigen": (r"(unsupported/)?Eigen/", {"interop"}),
-    "oneTBB": (r"(oneapi/)?tbb/|tbb\.h", {"attention"}),
+    "oneTBB": (r"(oneapi/)?tbb/|tbb\.h", {"attention", "core"}),
     "hwloc": (r"hwloc", {"model"}),
     "libzip": (r"zip\.h", {"files"}),
     "Highway": (r"hwy/", {"kernels"}),
