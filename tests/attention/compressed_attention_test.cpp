@@ -1,6 +1,4 @@
 #include <doctest/doctest.h>
-#include <tbb/global_control.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +17,7 @@
 #include "support/sample_patterns.hpp"
 #include "support/shuffled.hpp"
 #include "support/sparse.hpp"
+#include "support/threads.hpp"
 
 // forward and backward with Q, K and V in all storages, against the reference on the same tensors in full.
 
@@ -198,14 +197,6 @@ std::vector<Sample> samples() {
       {"recompute, small memory",
        make_plan(causal(40), problem, {.schedule = Schedule::recompute, .fast_memory_bytes = 1500})},
   };
-}
-
-/// f() on `threads` threads, also where the machine has fewer cores.
-template <class F>
-auto on_threads(int threads, F f) {
-  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
-  tbb::task_arena arena(threads);
-  return arena.execute(f);
 }
 
 constexpr Storages kAllCsr{FeatureStorage::csr, FeatureStorage::csr, FeatureStorage::csr};
