@@ -6,9 +6,8 @@
 #include <type_traits>
 
 // 16-bit floating-point numbers to store tensors in. Arithmetic is done in float: both convert to it exactly, and from
-// it, explicitly, with rounding to nearest, ties to even. They need no support by the processor. Where the instruction
-// set is avx512_bf16, attention from bfloat16 rounds probabilities and gradients of scores to bfloat16 too before it
-// multiplies them, and products take subnormal numbers for 0; all sums stay in float.
+// it, explicitly, with rounding to nearest, ties to even. They need no support by the processor; attention.hpp says what
+// attention makes of one that has it.
 
 namespace cobble {
 namespace detail {

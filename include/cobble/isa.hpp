@@ -14,7 +14,7 @@ enum class Isa {
   sse4,         ///< SSE4.2, AES and CLMUL
   avx2,         ///< AVX2, FMA, BMI2 and F16C
   avx512,       ///< AVX-512 F, BW, CD, DQ and VL
-  avx512_bf16,  ///< avx512, with AVX-512 BF16 for products of dense tiles from bfloat16: see half.hpp
+  avx512_bf16,  ///< avx512, with AVX-512 BF16 for products of dense tiles from bfloat16: see attention.hpp
   amx,          ///< avx512, with AMX for scores and their gradients from bfloat16; Linux gives the process permission
   neon          ///< Arm Advanced SIMD
 };

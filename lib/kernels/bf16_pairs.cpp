@@ -1,6 +1,8 @@
 #include "kernels/bf16_pairs.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "kernels/tile_kernels.hpp"
 
@@ -17,6 +19,12 @@ void pair_features(std::int64_t rows, std::int64_t features, const bfloat16* fro
     for (std::int64_t p = 0; p < paired_rows(features); ++p) {
       std::uint32_t* const row = to + p * to_stride;
       const bfloat16* const source = from + 2 * p * feature_distance;
+      if (std::endian::native == std::endian::little && feature_distance == 1 && p < pairs && end == first + kSquare) {
+        for (std::int64_t i = 0; i < kSquare; ++i) {
+          std::memcpy(row + first + i, source + (first + i) * row_distance, sizeof(std::uint32_t));
+        }
+        continue;
+      }
       for (std::int64_t i = first; i < first + kSquare; ++i) {
         std::uint32_t pair = 0;
         if (i < end && 2 * p < features) pair = source[i * row_distance].bits;
