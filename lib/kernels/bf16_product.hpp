@@ -12,8 +12,8 @@
 namespace cobble::kernels {
 
 /// a(i, l) and a(i, l + 1), l even, stand side by side, and a_inner_stride leads from pair to pair; a row of b holds
-/// the elements of rows l and l + 1, the first in the lower bits. Where `inner` is odd, or an interval ends amidst a
-/// pair, the other element of a's pair is a finite number and that of b's is finite, one of both 0.
+/// the elements of rows l and l + 1, the first in the lower bits. Pairs are taken whole: where `inner` is odd, the
+/// elements behind the last are zeros in a and b, and an interval of inner_of_row may be exceeded by one at either end.
 using Bf16PairProduct = Product<float, bfloat16, std::uint32_t>;
 
 /// Whether this processor and kernel have AVX-512 BF16.
