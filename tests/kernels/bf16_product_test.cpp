@@ -187,7 +187,7 @@ TEST_CASE("products by AVX-512 BF16 with every choice of options") {
     Random random(7);
     for (int choice = 0; choice < 16; ++choice) {
       const Options options{(choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0, (choice & 8) != 0};
-      for (const std::int64_t inner : {0, 1, 30, 31}) check_product(Case(29, 96, inner, options, random), random);
+      for (const std::int64_t inner : {1, 2, 30, 31}) check_product(Case(29, 96, inner, options, random), random);
     }
   });
 }
