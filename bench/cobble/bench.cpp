@@ -210,9 +210,9 @@ void add_bench_command(CLI::App& program) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->group(sizes);
-  command.add_option("--dtype", arguments->dtypes, "Type of the tensors; several: f32,f64")
+  command.add_option("--dtype", arguments->dtypes, "Type of the tensors; several: f32,bf16")
       ->delimiter(',')
-      ->check(CLI::IsMember({"f32", "f64"}))
+      ->check(CLI::IsMember({"f32", "f64", "bf16", "f16"}))
       ->capture_default_str()
       ->group(sizes);
   add_feature_options(command, arguments->features, sizes);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "candidate_times.hpp"
@@ -78,6 +79,10 @@ std::string without_blanks(std::string text) {
   return text;
 }
 
+/// Peers and compressed inputs take no halves.
+template <class T>
+constexpr bool kIsHalf = !std::is_same_v<T, ComputeType<T>>;
+
 /// What a case's counterpart runs.
 template <class T>
 struct CounterpartPasses {
@@ -96,10 +101,14 @@ std::optional<CounterpartPasses<T>> counterpart_of(const BenchCase& measured, Pa
   passes.backward();
   take_memory();
   if (!measured.compressed()) return CounterpartPasses<T>{nullptr, &passes, {}, passes.make_plan({})};
-  auto own =
-      std::make_unique<Passes<T>>(passes.pattern(), densified(passes.tensors()), reorder_method(measured.reorder));
-  Passes<T>* const dense = own.get();
-  return CounterpartPasses<T>{std::move(own), dense, dense->plan_options(), dense->plan()};
+  if constexpr (kIsHalf<T>) {
+    return std::nullopt;
+  } else {
+    auto own =
+        std::make_unique<Passes<T>>(passes.pattern(), densified(passes.tensors()), reorder_method(measured.reorder));
+    Passes<T>* const dense = own.get();
+    return CounterpartPasses<T>{std::move(own), dense, dense->plan_options(), dense->plan()};
+  }
 }
 
 }  // namespace
@@ -126,7 +135,10 @@ Bench::Bench(BenchOptions options) : options_(options) {
 
 CaseResult Bench::run(const BenchCase& measured, int threads) {
   return on_threads(threads, [&] {
-    return measured.dtype == "f64" ? run_typed<double>(measured, threads) : run_typed<float>(measured, threads);
+    if (measured.dtype == "f64") return run_typed<double>(measured, threads);
+    if (measured.dtype == "bf16") return run_typed<bfloat16>(measured, threads);
+    if (measured.dtype == "f16") return run_typed<float16>(measured, threads);
+    return run_typed<float>(measured, threads);
   });
 }
 
@@ -207,7 +219,7 @@ CaseResult Bench::run_typed(const BenchCase& measured, int threads) {
   result.forward = summarize(forward_ms.back());
   result.backward = summarize(backward_ms.back());
   result.plan_ms = plan_ms(passes, passes.plan_options());
-  take_traffic(plan, sizeof(T), result);
+  take_traffic(plan, sizeof(ComputeType<T>), result);
   result.tensor_bytes = passes.tensor_bytes();
   if (other) {
     Counterpart& counterpart = result.counterpart.emplace();
@@ -215,7 +227,7 @@ CaseResult Bench::run_typed(const BenchCase& measured, int threads) {
     counterpart.forward = summarize(forward_ms.front());
     counterpart.backward = summarize(backward_ms.front());
     counterpart.plan_ms = plan_ms(*other->passes, other->plan_options);
-    take_traffic(other->plan, sizeof(T), counterpart);
+    take_traffic(other->plan, sizeof(ComputeType<T>), counterpart);
     counterpart.tensor_bytes = other->passes->tensor_bytes();
   }
   if (!gemm.empty()) result.gemm_gflops = median(gemm);
@@ -232,7 +244,7 @@ CaseResult Bench::run_typed(const BenchCase& measured, int threads) {
   const auto pairs = static_cast<double>(result.pairs);
   result.forward_flop = pairs * forward_flop_per_pair(result.features_per_token, problem);
   result.backward_flop = pairs * backward_flop_per_pair(result.features_per_token, problem);
-  result.fast_memory_bytes = plan.fast_memory_words() * static_cast<std::int64_t>(sizeof(T));
+  result.fast_memory_bytes = plan.fast_memory_words() * static_cast<std::int64_t>(sizeof(ComputeType<T>));
   if (!measured.reorder.empty()) result.order = plan_order(plan, measured.reorder);
   if (options_.check) result.check = passes.check(options_.seed, kCheckTokens);
 
@@ -254,11 +266,12 @@ CaseResult Bench::run_typed(const BenchCase& measured, int threads) {
                                       (static_cast<double>(dense_rows) * static_cast<double>(dense_columns));
     result.dense_speedup = dense_ms / result.total_ms();
   }
-  // Peers take dense tensors.
-  const Passes<T>& peers_passes = other ? *other->passes : passes;
-  for (const Peer& peer : peers_.present) {
-    std::optional<PeerResult> of_peer = run_peer(peer, yardstick_, peers_passes, threads, options_.seconds);
-    if (of_peer) result.peers.push_back(std::move(*of_peer));
+  if constexpr (!kIsHalf<T>) {
+    const Passes<T>& dense_passes = other ? *other->passes : passes;
+    for (const Peer& peer : peers_.present) {
+      std::optional<PeerResult> of_peer = run_peer(peer, yardstick_, dense_passes, threads, options_.seconds);
+      if (of_peer) result.peers.push_back(std::move(*of_peer));
+    }
   }
   if (options_.regret) result.candidates = measure_candidates(passes, options_.seconds);
   return result;

@@ -86,7 +86,7 @@ struct CaseResult {
 
 /// What times are held against.
 struct Roof {
-  std::string dtype;
+  std::string dtype;  ///< of halves: gemm rates are those of f32
   int threads = 1;
   std::optional<double> gemm_gflops;           ///< the median of all products of the run; none without OpenBLAS
   std::optional<double> detected_gemm_gflops;  ///< with the kernels that OpenBLAS takes by itself

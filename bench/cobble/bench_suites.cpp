@@ -58,6 +58,7 @@ Cases dense_cases() {
   }
   for (const std::int64_t d : {64, 128}) cases.push_back(make_case("causal(8192)", d));
   cases.push_back(make_case("full(4096)", 64, "f64"));
+  for (const std::int64_t d : {64, 128}) cases.push_back(make_case("full(4096)", d, "bf16"));
   cases.push_back(with_heads(make_case("causal(1024)"), 8, 2));
   return cases;
 }

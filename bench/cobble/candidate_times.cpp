@@ -89,5 +89,7 @@ std::vector<CandidateTime> measure_candidates(Passes<T>& passes, double seconds)
 
 template std::vector<CandidateTime> measure_candidates(Passes<float>&, double);
 template std::vector<CandidateTime> measure_candidates(Passes<double>&, double);
+template std::vector<CandidateTime> measure_candidates(Passes<bfloat16>&, double);
+template std::vector<CandidateTime> measure_candidates(Passes<float16>&, double);
 
 }  // namespace cobble::program

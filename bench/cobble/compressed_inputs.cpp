@@ -305,5 +305,7 @@ COBBLE_INSTANTIATE(double)
 #undef COBBLE_INSTANTIATE
 template double entries_per_token(const ProblemInput<bfloat16>&);
 template double entries_per_token(const ProblemInput<float16>&);
+template std::int64_t storage_bytes(const ProblemInput<bfloat16>&);
+template std::int64_t storage_bytes(const ProblemInput<float16>&);
 
 }  // namespace cobble::program

@@ -71,7 +71,8 @@ struct NoCompressedRun {
 
   void forward(const Plan&, AttentionView<T>, Workspace&, const ScoreTerms<T>&) const {}
   void backward(const Plan&, const Attention<T>&, Workspace&, const BackwardOptions<T>&) const {}
-  CheckResult check(const Plan&, const Pattern&, const Attention<T>&, const BackwardOptions<T>&, std::uint64_t) const {
+  CheckResult check(const Plan&, const Pattern&, const Attention<T>&, const BackwardOptions<T>&, std::uint64_t,
+                    std::int64_t = kFullCheckTokens) const {
     return {};
   }
   void add_arrays(std::vector<NamedArray>&) {}

@@ -32,14 +32,14 @@ Passes<T>::Passes(const Pattern& pattern, ProblemTensors<T> tensors, ReorderMeth
       reorder_(reorder),
       plan_(make_plan(plan_options())),
       result_{Tensor<T>(tensors_.grad_output.shape),
-              Tensor<T>({tensors_.problem.batch, tensors_.problem.query_heads, pattern.rows(), 1})},
+              Tensor<ComputeType<T>>({tensors_.problem.batch, tensors_.problem.query_heads, pattern.rows(), 1})},
       gradients_{Tensor<T>(tensors_.query.shape), Tensor<T>(tensors_.key.shape), Tensor<T>(tensors_.value.shape)} {
   if (tensors_.compressed()) compressed_.emplace(tensors_, gradients_);
 }
 
 template <class T>
 Plan Passes<T>::make_plan(PlanOptions options) const {
-  options.element_bytes = sizeof(T);
+  options.element_bytes = sizeof(ComputeType<T>);  // of what tiles hold
   return cobble::make_plan(pattern_, tensors_.problem, options);
 }
 
@@ -59,10 +59,12 @@ void Passes<T>::backward(const Plan& plan) {
 template <class T>
 std::int64_t Passes<T>::tensor_bytes() const {
   // Queries, keys, values and outputs each come twice: as such and as a gradient.
-  const std::int64_t dense = 2 * tensors_.grad_output.shape.size() + result_.lse.shape().size();
+  const auto bytes_of = [](const auto& shape, std::size_t element) {
+    return shape.size() * static_cast<std::int64_t>(element);
+  };
   return 2 * (storage_bytes(tensors_.query_input()) + storage_bytes(tensors_.key_input()) +
               storage_bytes(tensors_.value_input())) +
-         dense * static_cast<std::int64_t>(sizeof(T));
+         2 * bytes_of(tensors_.grad_output.shape, sizeof(T)) + bytes_of(result_.lse.shape(), sizeof(ComputeType<T>));
 }
 
 template <class T>
@@ -81,5 +83,7 @@ CheckResult Passes<T>::check(std::uint64_t seed, std::int64_t full_check_tokens)
 
 template class Passes<float>;
 template class Passes<double>;
+template class Passes<bfloat16>;
+template class Passes<float16>;
 
 }  // namespace cobble::program

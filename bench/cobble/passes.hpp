@@ -14,7 +14,7 @@
 
 namespace cobble::program {
 
-/// Random tensors, a plan, and memory for results and scratch. T is float or double.
+/// Random tensors, a plan, and memory for results and scratch. T is float, double, bfloat16 or float16.
 template <class T>
 class Passes {
  public:
@@ -53,7 +53,7 @@ class Passes {
   Plan plan_;
   Attention<T> result_;
   Gradients<T> gradients_;
-  std::optional<CompressedRun<T>> compressed_;
+  std::optional<MaybeCompressedRun<T>> compressed_;
   Workspace workspace_;
 };
 

@@ -367,7 +367,7 @@ void add_run_command(CLI::App& program) {
   add_size("--heads", problem.heads, "Query heads (default 1)");
   add_size("--kv-heads", problem.kv_heads, "Key/value heads, a divisor of --heads (default: as --heads)");
   add_size("--batch", problem.batch, "Batch entries (default 1)");
-  command.add_option("--dtype", arguments->dtype, "Type of the tensors; bf16 and f16 are computed with in f32")
+  command.add_option("--dtype", arguments->dtype, "Type of the tensors; sums of bf16 and f16 are in f32")
       ->check(CLI::IsMember({"f32", "f64", "bf16", "f16"}))
       ->capture_default_str()
       ->group(sizes);

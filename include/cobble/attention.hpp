@@ -25,6 +25,8 @@
 // Tensors hold float, double, bfloat16 or float16. Halves are computed with in float: every element is converted when a
 // tile reads it, all sums, the softmax and delta are float, and each result is rounded once, when it is complete.
 // backward then takes the sums of dK, dV and dbias in float from the workspace, and delta from the rounded output.
+// Where isa() is avx512_bf16, the products of dense tiles multiply bfloat16 as it is: P and dS are rounded to it on
+// their way into them, which may be as much as the rounding of the result, and subnormal numbers count as 0.
 //
 // All functions throw Error{shape_mismatch, invalid_argument, overflow} before anything is computed when an argument
 // does not fit the plan; inputs are never written, outputs must not overlap inputs or themselves.

@@ -6,7 +6,8 @@
 #include <type_traits>
 
 // 16-bit floating-point numbers to store tensors in. Arithmetic is done in float: both convert to it exactly, and from
-// it, explicitly, with rounding to nearest, ties to even. They need no support by the processor.
+// it, explicitly, with rounding to nearest, ties to even. They need no support by the processor; attention.hpp says
+// what attention makes of one that has it.
 
 namespace cobble {
 namespace detail {

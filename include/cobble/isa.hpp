@@ -9,15 +9,16 @@
 namespace cobble {
 
 enum class Isa {
-  automatic,  ///< the widest that the processor has
-  baseline,   ///< what the compiler's target guarantees
-  sse4,       ///< SSE4.2, AES and CLMUL
-  avx2,       ///< AVX2, FMA, BMI2 and F16C
-  avx512,     ///< AVX-512 F, BW, CD, DQ and VL
-  amx,        ///< avx512, with AMX for scores and their gradients from bfloat16; Linux gives the process permission
-  neon        ///< Arm Advanced SIMD
+  automatic,    ///< the widest that the processor has
+  baseline,     ///< what the compiler's target guarantees
+  sse4,         ///< SSE4.2, AES and CLMUL
+  avx2,         ///< AVX2, FMA, BMI2 and F16C
+  avx512,       ///< AVX-512 F, BW, CD, DQ and VL
+  avx512_bf16,  ///< avx512, with AVX-512 BF16 for products of dense tiles from bfloat16: see attention.hpp
+  amx,          ///< avx512, with AMX for scores and their gradients from bfloat16; Linux gives the process permission
+  neon          ///< Arm Advanced SIMD
 };
-/// "automatic", "baseline", "sse4", "avx2", "avx512", "amx", "neon".
+/// "automatic", "baseline", "sse4", "avx2", "avx512", "avx512_bf16", "amx", "neon".
 std::string_view to_string(Isa isa) noexcept;
 /// Throws Error{invalid_argument} that lists the names.
 Isa parse_isa(std::string_view name);

@@ -119,8 +119,8 @@ class Plan {
   std::int64_t column_panel() const noexcept;
   std::int64_t feature_chunk() const noexcept;
   /// An upper bound of what forward and backward need beyond their tensors, on `threads` threads, with elements of
-  /// `element_bytes`. For halves (2) that is float memory, the sums of dK and dV included; a bias of halves adds 4
-  /// bytes a value for itself and 4 for its gradient.
+  /// `element_bytes`. For halves (2) that is float memory, the sums of dK and dV and a rounded tile included; a bias of
+  /// halves adds 4 bytes a value for itself and 4 for its gradient.
   std::int64_t workspace_bytes(std::int64_t threads, std::int64_t element_bytes) const noexcept;
   /// The order that tokens stand in inside the plan; null: the caller's.
   const Reordering* reordering() const noexcept;

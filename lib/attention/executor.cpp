@@ -38,9 +38,13 @@ Executor<Storage>::Executor(const PlanData& plan, const PassTensors<Storage>& te
   scratch_.output = take(sizes.row_panel_value_features);
   scratch_.grad_output = take(sizes.row_panel_value_features);
   scratch_.grad_output_transposed = take(sizes.transposed_value_features);
-  scratch_.key = take(sizes.column_panel_features);
+  // Of bfloat16, pairs of keys and copied keys stand side by side.
+  const auto one_more_row = [](std::int64_t features) {
+    return std::is_same_v<Storage, bfloat16> ? round_up(features, kPaddedElements) : 0;
+  };
+  scratch_.key = take(sizes.column_panel_features + one_more_row(plan.problem.head_dim));
   scratch_.product_key = take(sizes.column_panel_features);
-  scratch_.value = take(sizes.column_panel_value_features);
+  scratch_.value = take(sizes.column_panel_value_features + one_more_row(plan.problem.value_dim));
   scratch_.product_value = take(sizes.column_panel_value_features);
   for (T** statistic :
        {&scratch_.row_maximum, &scratch_.row_sum, &scratch_.lse, &scratch_.shift, &scratch_.delta, &scratch_.rescale}) {
@@ -49,6 +53,8 @@ Executor<Storage>::Executor(const PlanData& plan, const PassTensors<Storage>& te
   scratch_.score = take(sizes.tile);
   scratch_.grad_score = take(sizes.tile);
   scratch_.slope = tensors.terms.slopes ? take(sizes.tile) : nullptr;
+  scratch_.rounded =
+      std::is_same_v<Storage, bfloat16> ? reinterpret_cast<std::uint32_t*>(take(plan.largest_tile)) : nullptr;
   output_ = {scratch_.output, {}};
   grad_query_ = {scratch_.grad_query, {}};
   if (tensors.compressed_key.sparse_products) grad_query_.transposed = take(sizes.transposed_features);

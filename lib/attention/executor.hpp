@@ -11,6 +11,8 @@
 #include "attention/tile_terms.hpp"
 #include "attention/weight_products.hpp"
 #include "cobble/tensor.hpp"
+#include "kernels/amx.hpp"
+#include "kernels/bf16_product.hpp"
 #include "kernels/tile_kernels.hpp"
 #include "plan/plan_data.hpp"
 
@@ -87,12 +89,13 @@ std::int64_t executor_scratch(const PlanData& plan, const PassTensors<Storage>& 
   const ScratchSizes sizes = scratch_sizes(plan);
   return sizes.total() + (tensors.terms.slopes ? sizes.tile : 0) +
          (tensors.compressed_key.sparse_products ? sizes.transposed_features : 0) +
-         (tensors.compressed_value.sparse_products ? sizes.transposed_value_features : 0);
+         (tensors.compressed_value.sparse_products ? sizes.transposed_value_features : 0) +
+         (std::is_same_v<Storage, bfloat16> ? bf16_scratch(plan) : 0);
 }
 
 /// The visitor that does the arithmetic; one per task. Sums into the gradients of keys go straight to the
 /// memory of the pass, everything else to aligned scratch memory first. executor.cpp moves blocks, executor_steps.cpp
-/// computes, executor_compressed.cpp has what compressed inputs need.
+/// computes, executor_compressed.cpp has what compressed inputs need, executor_bf16.cpp products of bfloat16.
 template <class Storage>
 class Executor final : public WalkVisitor {
  public:
@@ -128,7 +131,8 @@ class Executor final : public WalkVisitor {
     T* rescale;
     T* score;
     T* grad_score;
-    T* slope;  ///< of softcap; null when no one asks for it
+    T* slope;                ///< of softcap; null when no one asks for it
+    std::uint32_t* rounded;  ///< a tile in pairs of bfloat16; null for other types
   };
 
   /// A panel of sums in scratch memory.
@@ -200,8 +204,13 @@ class Executor final : public WalkVisitor {
   /// tile = alpha rows columns^T on the pattern, as the tile's map stores it. Chunks of features after the first are
   /// added.
   void multiply_pairs(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features, T* tile);
-  /// The same of bfloat16 where the instruction set has tiles for it; false when that does not take this product.
-  bool multiply_pairs_by_amx(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features, T* tile);
+  /// What these and multiply_columns() do with bfloat16 where the instruction set multiplies it; false when it does not
+  /// take this product. Values of the tile are rounded to bfloat16.
+  bool multiply_pairs_in_bf16(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features, T* tile);
+  bool add_to_rows_in_bf16(T alpha, const T* tile, Panel<Storage>& columns, Range features, kernels::FeatureRows<T> to,
+                           bool add);
+  bool multiply_columns_in_bf16(T alpha, const T* tile, Panel<Storage>& rows, Range features,
+                                kernels::FeatureRows<T> to, bool add);
   /// sums_i += alpha sum_j tile_ij columns_j
   void add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step, Sums& sums);
   /// sums_j += alpha sum_i tile_ij rows_i, in the memory of the pass
@@ -241,6 +250,7 @@ class Executor final : public WalkVisitor {
   TileMap map_;
   TileTerms<T> terms_;
   bool uses_amx_ = std::is_same_v<Storage, bfloat16> && kernels::uses_amx();
+  bool uses_avx512_bf16_ = std::is_same_v<Storage, bfloat16> && kernels::uses_avx512_bf16();
   bool has_empty_rows_ = false;  ///< a row of lse is -infinity
   KeySums grad_key_;
   KeySums grad_value_;

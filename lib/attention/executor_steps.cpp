@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "attention/executor.hpp"
 
@@ -82,36 +81,9 @@ void Executor<Storage>::set_shift(std::int64_t rows) {
 }
 
 template <class Storage>
-bool Executor<Storage>::multiply_pairs_by_amx(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features,
-                                              T* tile) {
-  if constexpr (!std::is_same_v<Storage, bfloat16>) {
-    return false;
-  } else {
-    const bool whole = features == rows.features() && features == columns.features() && features.begin == 0;
-    const bool fits = map_.is_dense() && features.size() >= kernels::kLeastAmxFeatures &&
-                      features.size() <= kernels::kMostAmxFeatures;
-    const kernels::FeatureRows<const Storage> keys = columns.stored();
-    if (!uses_amx_ || !whole || !fits || keys.data == nullptr) return false;
-    const kernels::FeatureRows<const std::uint32_t> queries = rows.paired();
-    kernels::multiply_bf16({.rows = map_.keys(),
-                            .columns = map_.stride(),
-                            .inner = features.size(),
-                            .alpha = alpha,
-                            .a = keys.data,
-                            .a_stride = keys.stride,
-                            .b = queries.data,
-                            .b_stride = queries.stride,
-                            .c = tile,
-                            .c_stride = map_.stride(),
-                            .columns_of_row = map_.queries_of_key()});
-    return true;
-  }
-}
-
-template <class Storage>
 void Executor<Storage>::multiply_pairs(T alpha, Panel<Storage>& rows, Panel<Storage>& columns, Range features,
                                        T* tile) {
-  if (multiply_pairs_by_amx(alpha, rows, columns, features, tile)) return;
+  if (multiply_pairs_in_bf16(alpha, rows, columns, features, tile)) return;
   const bool add = features.begin > 0;
   if (multiplies_entries(columns, features)) return multiply_entries(alpha, rows, columns.entries(), features, tile);
   const kernels::FeatureRows<const T> keys = columns.rows(features);
@@ -199,6 +171,7 @@ void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& colu
     return;
   }
   if (dense) {
+    if (add_to_rows_in_bf16(alpha, tile, columns, features, {first, sums.stride()}, !begins)) return;
     const kernels::FeatureRows<const T> keys = columns.padded(features);
     kernels_.multiply({.rows = map_.rows(),
                        .columns = round_up(features.size(), kPaddedElements),
@@ -224,6 +197,7 @@ void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& colu
 template <class Storage>
 void Executor<Storage>::multiply_columns(T alpha, const T* tile, Panel<Storage>& rows, Range features,
                                          kernels::FeatureRows<T> to, bool add) {
+  if (multiply_columns_in_bf16(alpha, tile, rows, features, to, add)) return;
   const kernels::FeatureRows<const T> queries = rows.padded(features);
   kernels_.multiply({.rows = map_.keys(),
                      .columns = round_up(features.size(), kPaddedElements),

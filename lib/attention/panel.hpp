@@ -8,7 +8,8 @@
 #include "attention/sparse_rows.hpp"
 #include "cobble/tensor.hpp"
 #include "core/checked.hpp"
-#include "kernels/amx.hpp"
+#include "kernels/bf16_pairs.hpp"
+#include "kernels/bf16_product.hpp"
 #include "kernels/tile_kernels.hpp"
 #include "plan/plan_data.hpp"
 
@@ -91,7 +92,7 @@ class Panel {
     }
     return {transposed_ + (features.begin - features_.begin) * stride, stride};
   }
-  /// Of bfloat16, in the memory of transposed(): pairs of features x rows, as a product by AMX takes them.
+  /// Of bfloat16, in the memory of transposed(): pairs of features x rows, as products of bfloat16 take them.
   kernels::FeatureRows<const std::uint32_t> paired() noexcept {
     const std::int64_t stride = round_up(rows_, kPaddedElements);
     auto* const to = reinterpret_cast<std::uint32_t*>(transposed_);
@@ -101,6 +102,32 @@ class Panel {
       is_transposed_ = false;
     }
     return {to, stride};
+  }
+  /// Of bfloat16, in the memory of rows(): pairs of rows x features, padded with zeros to kPaddedElements.
+  kernels::FeatureRows<const std::uint32_t> row_pairs(Range features) noexcept {
+    auto* const to = reinterpret_cast<std::uint32_t*>(scratch_);
+    if (!has_row_pairs_) {
+      write_row_pairs(to);
+      has_row_pairs_ = true;
+      packed_ = false;
+    }
+    return {to + (features.begin - features_.begin), stride()};
+  }
+  /// Of bfloat16: all rows, the features of each side by side, an odd number with a 0 behind it. A copy has its place
+  /// behind row_pairs(), for which `scratch` must have room for one more row.
+  kernels::FeatureRows<const Storage> halves() noexcept {
+    if (features_.size() % 2 == 0 && stored().data != nullptr) return stored();
+    auto* const to = reinterpret_cast<Storage*>(scratch_ + divide_up(rows_, 2) * stride());
+    if (!are_halves_packed_) {
+      for (std::int64_t i = 0; i < rows_; ++i) {
+        const Storage* const from = stored_row(i);
+        for (std::int64_t f = 0; f < features_.size(); ++f) to[i * stride() + f] = from[f * feature_distance_];
+        std::fill(to + i * stride() + features_.size(), to + (i + 1) * stride(), Storage::from_bits(0));
+      }
+      are_halves_packed_ = true;
+      packed_ = false;
+    }
+    return {to, stride()};
   }
   /// All rows as they are stored; null when features do not lie side by side, or rows are gathered.
   kernels::FeatureRows<const Storage> stored() const noexcept {
@@ -132,6 +159,8 @@ class Panel {
     packed_ = false;
     is_transposed_ = false;
     is_paired_ = false;
+    has_row_pairs_ = false;
+    are_halves_packed_ = false;
     finite_ = is_finite ? Finite::yes : Finite::unknown;
   }
   void write_entries(T* to, std::int64_t row_distance, std::int64_t feature_distance) {
@@ -156,16 +185,36 @@ class Panel {
     if (!packed_) pack();
     return {scratch_ + (features.begin - features_.begin), stride()};
   }
+  const Storage* stored_row(std::int64_t i) const noexcept {
+    return source_ + (gathered_.empty() ? i : gathered_[static_cast<std::size_t>(i)]) * row_distance_;
+  }
+  void write_row_pairs(std::uint32_t* to) const noexcept {
+    const std::int64_t size = features_.size();
+    for (std::int64_t i = 0; i < rows_; i += 2, to += stride()) {
+      const Storage* const even = stored_row(i);
+      const Storage* const odd = i + 1 < rows_ ? stored_row(i + 1) : nullptr;
+      if (feature_distance_ == 1) {
+        kernels::interleave(size, even, odd, to);
+      } else {
+        for (std::int64_t f = 0; f < size; ++f) {
+          const std::uint32_t upper = odd != nullptr ? odd[f * feature_distance_].bits : 0;
+          to[f] = even[f * feature_distance_].bits | upper << 16;
+        }
+      }
+      std::fill(to + size, to + stride(), 0U);
+    }
+  }
   void pack() {
     packed_ = true;
+    has_row_pairs_ = false;
+    are_halves_packed_ = false;
     if (compressed_) {
       std::fill_n(scratch_, rows_ * stride(), T{0});
       return write_entries(scratch_, stride(), 1);
     }
     for (std::int64_t i = 0; i < rows_; ++i) {
-      const std::int64_t row = gathered_.empty() ? i : gathered_[static_cast<std::size_t>(i)];
       T* const to = scratch_ + i * stride();
-      convert(features_.size(), source_ + row * row_distance_, feature_distance_, to, 1);
+      convert(features_.size(), stored_row(i), feature_distance_, to, 1);
       std::fill(to + features_.size(), to + stride(), T{0});
     }
   }
@@ -183,6 +232,8 @@ class Panel {
   bool packed_ = false;
   bool is_transposed_ = false;
   bool is_paired_ = false;
+  bool has_row_pairs_ = false;
+  bool are_halves_packed_ = false;
   Finite finite_ = Finite::unknown;
 };
 

@@ -118,26 +118,6 @@ Interval wanted_columns(const Bf16Product& p, std::int64_t first_row, std::int64
 
 }  // namespace
 
-void pair_features(std::int64_t rows, std::int64_t features, const bfloat16* from, std::int64_t row_distance,
-                   std::int64_t feature_distance, std::uint32_t* to, std::int64_t to_stride) {
-  const std::int64_t padded = (rows + kPaddedElements - 1) / kPaddedElements * kPaddedElements;
-  const std::int64_t pairs = features / 2;
-  // Squares, so that what is read and written stays in the first level of cache.
-  for (std::int64_t first = 0; first < padded; first += kTileRows) {
-    const std::int64_t end = std::min(first + kTileRows, rows);
-    for (std::int64_t p = 0; p < paired_rows(features); ++p) {
-      std::uint32_t* const row = to + p * to_stride;
-      const bfloat16* const source = from + 2 * p * feature_distance;
-      for (std::int64_t i = first; i < first + kTileRows; ++i) {
-        std::uint32_t pair = 0;
-        if (i < end && 2 * p < features) pair = source[i * row_distance].bits;
-        if (i < end && p < pairs) pair |= std::uint32_t{source[i * row_distance + feature_distance].bits} << 16;
-        row[i] = pair;
-      }
-    }
-  }
-}
-
 #ifdef COBBLE_HAS_AMX
 
 bool has_amx() {

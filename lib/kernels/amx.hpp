@@ -3,10 +3,11 @@
 #include <cstdint>
 
 #include "cobble/half.hpp"
+#include "kernels/bf16_pairs.hpp"
 #include "kernels/tile_kernels.hpp"
 
 // Products of bfloat16 on the tile registers of AMX (tdpbf16ps: products exact, sums in float; subnormal numbers count
-// as 0). The other instruction that multiplies bfloat16, vdpbf16ps of AVX-512, is no faster than FMA on floats.
+// as 0).
 
 namespace cobble::kernels {
 
@@ -34,12 +35,6 @@ bool has_amx();
 /// Whether multiply_bf16 may be called: the instruction set in use has AMX.
 bool uses_amx();
 
-/// Rows of b that `features` take: pairs of features, in whole tiles.
-constexpr std::int64_t paired_rows(std::int64_t features) { return (features + 31) / 32 * 16; }
-/// to(p, i) holds features 2 p and 2 p + 1 of row i, the first in the lower bits; zeros from the last feature and the
-/// last row on. `to` has paired_rows(features) rows of `rows` elements, padded to kPaddedElements.
-void pair_features(std::int64_t rows, std::int64_t features, const bfloat16* from, std::int64_t row_distance,
-                   std::int64_t feature_distance, std::uint32_t* to, std::int64_t to_stride);
 void multiply_bf16(const Bf16Product& product);
 
 }  // namespace cobble::kernels

@@ -8,6 +8,7 @@
 
 #include "cobble/error.hpp"
 #include "kernels/amx.hpp"
+#include "kernels/bf16_product.hpp"
 #include "kernels/isa_tables.hpp"
 
 namespace cobble {
@@ -23,11 +24,13 @@ constexpr Target kTargets[] = {{Isa::baseline, "baseline", HWY_STATIC_TARGET},
                                {Isa::sse4, "sse4", HWY_SSE4},
                                {Isa::avx2, "avx2", HWY_AVX2},
                                {Isa::avx512, "avx512", HWY_AVX3},
-                               {Isa::amx, "amx", HWY_AVX3},  // the same tables
+                               {Isa::avx512_bf16, "avx512_bf16", HWY_AVX3},  // the same tables
+                               {Isa::amx, "amx", HWY_AVX3},
                                {Isa::neon, "neon", HWY_NEON}};
 
 bool is_available(const Target& target) {
   const bool in_table = (HWY_TARGETS & target.bit) != 0 && (hwy::SupportedTargets() & target.bit) != 0;
+  if (target.isa == Isa::avx512_bf16) return in_table && kernels::has_avx512_bf16();
   return in_table && (target.isa != Isa::amx || kernels::has_amx());
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "kernels/bf16_block.hpp"
 #include "kernels/tile_kernels.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -73,6 +74,23 @@ HWY_NOINLINE void multiply_block(const Product<T>& p, std::int64_t inner, const 
   }
 }
 
+/// How many steps a block takes, and which: one for each inner element.
+template <class T>
+HWY_INLINE Interval steps_of(const Product<T>&, Interval inner) {
+  return inner;
+}
+
+#ifdef COBBLE_HAS_BF16_BLOCK
+template <int kRows, int kVectors>
+HWY_INLINE void multiply_block(const Bf16PairProduct& p, std::int64_t steps, const bfloat16* a, const std::uint32_t* b,
+                               float* c) {
+  multiply_bf16_block<kRows, kVectors>(p, steps, a, b, c);
+}
+
+/// Whole pairs.
+HWY_INLINE Interval steps_of(const Bf16PairProduct&, Interval inner) { return {inner.begin / 2, (inner.end + 1) / 2}; }
+#endif
+
 /// The smallest interval that holds those of `count` rows; empty ones do not count.
 HWY_INLINE Interval hull(const Interval* intervals, int count) {
   Interval result{INT32_MAX, 0};
@@ -85,25 +103,26 @@ HWY_INLINE Interval hull(const Interval* intervals, int count) {
 }
 
 /// kRows rows of c and `vectors` of the kVectors or fewer vectors from `column` on.
-template <int kRows, int kVectors, class T>
-HWY_INLINE void multiply_rows_by(const Product<T>& p, std::int64_t row, std::int64_t column, int vectors,
-                                 Interval inner) {
+template <int kRows, int kVectors, class T, class A, class B>
+HWY_INLINE void multiply_rows_by(const Product<T, A, B>& p, std::int64_t row, std::int64_t column, int vectors,
+                                 Interval steps) {
   if constexpr (kVectors > 1) {
-    if (vectors < kVectors) return multiply_rows_by<kRows, kVectors - 1>(p, row, column, vectors, inner);
+    if (vectors < kVectors) return multiply_rows_by<kRows, kVectors - 1>(p, row, column, vectors, steps);
   }
-  multiply_block<kRows, kVectors>(p, inner.end - inner.begin, p.a + row * p.a_stride + inner.begin * p.a_inner_stride,
-                                  p.b + inner.begin * p.b_stride + column, p.c + row * p.c_stride + column);
+  multiply_block<kRows, kVectors>(p, steps.end - steps.begin, p.a + row * p.a_stride + steps.begin * p.a_inner_stride,
+                                  p.b + steps.begin * p.b_stride + column, p.c + row * p.c_stride + column);
 }
 
 /// Rows [row, row + kRows) of c in the strip of `vectors` vectors from `column` on, as far as they are wanted.
-template <int kRows, int kVectors, class T>
-HWY_INLINE void multiply_rows(const Product<T>& p, std::int64_t row, std::int64_t column, int vectors) {
+template <int kRows, int kVectors, class T, class A, class B>
+HWY_INLINE void multiply_rows(const Product<T, A, B>& p, std::int64_t row, std::int64_t column, int vectors) {
   constexpr std::int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
   Interval inner{0, static_cast<std::int32_t>(p.inner)};
   if (p.inner_of_row != nullptr) {
     inner = hull(p.inner_of_row + row, kRows);
     if (inner.begin == inner.end && p.add) return;
   }
+  const Interval steps = steps_of(p, inner);
   if (p.columns_of_row != nullptr) {
     const Interval wanted = hull(p.columns_of_row + row, kRows);
     const std::int64_t end = column + vectors * kLanes;
@@ -111,14 +130,14 @@ HWY_INLINE void multiply_rows(const Product<T>& p, std::int64_t row, std::int64_
     const std::int64_t last = wanted.end >= end ? end : (wanted.end + kLanes - 1) / kLanes * kLanes;
     if (first >= last) return;
     if (first > column || last < end) {
-      return multiply_rows_by<kRows, kVectors>(p, row, first, static_cast<int>((last - first) / kLanes), inner);
+      return multiply_rows_by<kRows, kVectors>(p, row, first, static_cast<int>((last - first) / kLanes), steps);
     }
   }
-  multiply_rows_by<kRows, kVectors>(p, row, column, vectors, inner);
+  multiply_rows_by<kRows, kVectors>(p, row, column, vectors, steps);
 }
 
-template <int kVectors, class T>
-HWY_INLINE void multiply_strip(const Product<T>& p, std::int64_t column, int vectors) {
+template <int kVectors, class T, class A, class B>
+HWY_INLINE void multiply_strip(const Product<T, A, B>& p, std::int64_t column, int vectors) {
   if constexpr (kVectors > 1) {
     if (vectors < kVectors) return multiply_strip<kVectors - 1>(p, column, vectors);
   }
@@ -133,8 +152,8 @@ HWY_INLINE void multiply_strip(const Product<T>& p, std::int64_t column, int vec
   for (; row < p.rows; ++row) multiply_rows<1, kVectors>(p, row, column, kVectors);
 }
 
-template <class T>
-void multiply(const Product<T>& p) {
+template <class T, class A, class B>
+void multiply(const Product<T, A, B>& p) {
   constexpr std::int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
   const std::int64_t vectors = p.columns / kLanes;
   const std::int64_t strips = (vectors + kStripVectors - 1) / kStripVectors;

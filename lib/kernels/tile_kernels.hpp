@@ -21,17 +21,17 @@ struct Interval {
   std::int32_t end = 0;
 };
 
-/// c = alpha a b, or c += alpha a b.
-template <class T>
+/// c = alpha a b, or c += alpha a b, where a holds A and b holds B.
+template <class T, class A = T, class B = T>
 struct Product {
   std::int64_t rows = 0;     ///< of a and c
   std::int64_t columns = 0;  ///< of b and c; a multiple of kPaddedElements
   std::int64_t inner = 0;
   T alpha = T{1};
-  const T* a = nullptr;  ///< a(i, l) = a[i * a_stride + l * a_inner_stride]
+  const A* a = nullptr;  ///< a(i, l) = a[i * a_stride + l * a_inner_stride]
   std::int64_t a_stride = 0;
   std::int64_t a_inner_stride = 1;
-  const T* b = nullptr;
+  const B* b = nullptr;
   std::int64_t b_stride = 0;
   T* c = nullptr;
   std::int64_t c_stride = 0;

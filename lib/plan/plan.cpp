@@ -267,7 +267,7 @@ std::int64_t Plan::workspace_bytes(std::int64_t threads, std::int64_t element_by
   const Problem& problem = data_->problem;
   const std::int64_t key_sums =
       problem.batch * problem.key_value_heads * data_->patterns.columns() * (problem.head_dim + problem.value_dim);
-  return (values + key_sums) * kFloatBytes;
+  return (values + key_sums + threads * detail::bf16_scratch(*data_)) * kFloatBytes;
 }
 
 std::string Plan::describe() const {

@@ -130,6 +130,11 @@ ScratchSizes scratch_sizes(const PlanData& plan) noexcept {
   return sizes;
 }
 
+std::int64_t bf16_scratch(const PlanData& plan) noexcept {
+  return plan.largest_tile + round_up(plan.problem.head_dim, kPaddedElements) +
+         round_up(plan.problem.value_dim, kPaddedElements);
+}
+
 std::int64_t workspace_values(const PlanData& plan, std::int64_t threads) noexcept {
   const std::int64_t deltas = plan.problem.batch * plan.problem.query_heads * plan.patterns.rows();
   const std::int64_t slots =

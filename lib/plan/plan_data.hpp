@@ -203,6 +203,8 @@ struct ScratchSizes {
   }
 };
 ScratchSizes scratch_sizes(const PlanData& plan) noexcept;
+/// What bfloat16 takes beyond that: a tile, one more row of keys and one of values.
+std::int64_t bf16_scratch(const PlanData& plan) noexcept;
 
 /// Elements that forward and backward need beyond their tensors on `threads` threads, at most.
 std::int64_t workspace_values(const PlanData& plan, std::int64_t threads) noexcept;

@@ -90,6 +90,23 @@ class BenchTest(unittest.TestCase):
             self.assertIn(name, document["machine"])
         self.assertEqual({roof["dtype"] for roof in document["roofs"]}, {"f32", "f64"})
 
+    def test_halves(self):
+        document, _ = self.json_of("causal(200)", "--head-dim", 16, "--dtype", "bf16,f16,f32", "--peers", "--regret")
+        sizes = {"f32": 4, "bf16": 2, "f16": 2}
+        roundings = {"f32": 0, "bf16": 2 ** -8, "f16": 2 ** -11}
+        self.assertEqual([case["dtype"] for case in document["cases"]], ["bf16", "f16", "f32"])
+        for case in document["cases"]:
+            with self.subTest(case["dtype"]):
+                self.assertLess(case["max_error"], 2e-5 + 4 * roundings[case["dtype"]])
+                self.assertGreater(case["max_error"], roundings[case["dtype"]] / 8)  # what is measured are halves
+                self.assertEqual(case["tensor_bytes"], 8 * 200 * 16 * sizes[case["dtype"]] + 200 * 4)
+                self.assertGreaterEqual(case["regret"], 1)
+                if case["dtype"] != "f32":
+                    self.assertEqual(case["peers"], [])
+        result = cobble("causal(50)", "--features", 4, "--dtype", "bf16", *QUICK)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("compressed features are f32 or f64", result.stderr)
+
     def test_a_case_of_a_suite(self):
         document, _ = self.json_of("--suite", "unstructured", "--only", "random(4096,8)", "--no-check", "--regret")
         (case,) = document["cases"]

@@ -151,7 +151,10 @@ class RunTest(ProgramTest):
                     self.assertIn(b"<f4", archive.read("lse.npy")[:128])
 
     def test_the_instruction_set_is_the_one_in_use(self):
-        for name in ["baseline"] + ["sse4"] * (platform.machine() == "x86_64"):
+        names = ["baseline"] + ["sse4"] * (platform.machine() == "x86_64")
+        if pathlib.Path("/proc/cpuinfo").exists() and "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text():
+            names += ["avx512", "avx512_bf16"]
+        for name in names:
             result = subprocess.run([PROGRAM, "run", "causal(40)", "--dtype", "bf16", "--check", "--json"],
                                     env={**os.environ, "COBBLE_ISA": name}, capture_output=True, text=True)
             self.assertEqual(result.returncode, 0, result.stderr)

@@ -17,7 +17,8 @@ using kernels::tile_kernels;
 
 namespace {
 
-constexpr Isa kAll[] = {Isa::automatic, Isa::baseline, Isa::sse4, Isa::avx2, Isa::avx512, Isa::amx, Isa::neon};
+constexpr Isa kAll[] = {Isa::automatic, Isa::baseline,    Isa::sse4, Isa::avx2,
+                        Isa::avx512,    Isa::avx512_bf16, Isa::amx,  Isa::neon};
 
 /// Where `isa` stands in available_isas(); -1: nowhere.
 std::ptrdiff_t place(Isa isa) {
@@ -34,7 +35,8 @@ TEST_CASE("names of instruction sets are read back as what they name") {
     CHECK(parse_isa(to_string(isa)) == isa);
     names.insert(std::string(to_string(isa)));
   }
-  CHECK(names == std::set<std::string>{"automatic", "baseline", "sse4", "avx2", "avx512", "amx", "neon"});
+  CHECK(names ==
+        std::set<std::string>{"automatic", "baseline", "sse4", "avx2", "avx512", "avx512_bf16", "amx", "neon"});
 }
 
 TEST_CASE("a name that is none is refused, with the names that are") {
@@ -56,6 +58,8 @@ TEST_CASE("instruction sets come narrowest first, the baseline before all others
 #if defined(__x86_64__)
   CHECK(place(Isa::neon) == -1);
   CHECK(place(Isa::sse4) == (__builtin_cpu_supports("sse4.2") != 0 ? 1 : -1));
+  const bool bf16 = __builtin_cpu_supports("avx512bf16") != 0;
+  CHECK((place(Isa::avx512_bf16) >= 0) == bf16);
   const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
   CHECK(place(Isa::avx2) == (avx2 ? 2 : -1));
 #endif
@@ -92,8 +96,9 @@ TEST_CASE_TEMPLATE("every instruction set has kernels of its own, and set_isa() 
     CHECK(&tile_kernels<T>() == tables.back());
     functions.insert(reinterpret_cast<const void*>(tile_kernels<T>().multiply));
   });
-  // AMX multiplies bfloat16 only: float and double have AVX-512's kernels.
-  const std::size_t own = available_isas().size() - (place(Isa::amx) >= 0 ? 1 : 0);
+  // AVX-512 BF16 and AMX multiply bfloat16 only: float and double have AVX-512's kernels.
+  std::size_t own = available_isas().size();
+  for (const Isa halves : {Isa::avx512_bf16, Isa::amx}) own -= place(halves) >= 0 ? 1 : 0;
   CHECK(std::set(tables.begin(), tables.end()).size() == own);
   CHECK(functions.size() == own);
   // And back, in any order.
