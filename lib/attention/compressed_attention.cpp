@@ -22,16 +22,16 @@ void forward_in_place(const Plan& plan, const FeaturesView<T>& query, const Feat
   detail::ScratchPool::Lease row_slots =
       workspace.pass_pool().lend<T>(detail::all_row_slot_values(plan.data(), detail::Product::forward));
   const bool value_is_finite = detail::is_finite(value);
-  const bool all_finite =
-      detail::any_has_few_entries(key, value) && value_is_finite && detail::is_finite(query) && detail::is_finite(key);
+  const bool takes_entries = !plan.data().whole_panels && detail::any_has_few_entries(key, value) && value_is_finite &&
+                             detail::is_finite(query) && detail::is_finite(key);
   const detail::PassTensors<T> tensors = {.query = detail::dense_tensor(query),
                                           .key = detail::dense_tensor(key),
                                           .value = detail::dense_tensor(value),
                                           .output = result.output,
                                           .lse = result.lse,
-                                          .compressed_query = detail::compressed_operand(query, all_finite),
-                                          .compressed_key = detail::compressed_operand(key, all_finite),
-                                          .compressed_value = detail::compressed_operand(value, all_finite, true),
+                                          .compressed_query = detail::compressed_operand(query, takes_entries),
+                                          .compressed_key = detail::compressed_operand(key, takes_entries),
+                                          .compressed_value = detail::compressed_operand(value, takes_entries, true),
                                           .finite = {.value = value_is_finite},
                                           .row_slots = row_slots.as<T>(),
                                           .score_store = materialized ? scores.as<T>() : nullptr,
@@ -64,9 +64,9 @@ void run_forward(const Plan& plan, const FeaturesView<T>& query, const FeaturesV
 /// An input together with where its gradient goes.
 template <class T>
 detail::CompressedOperand<T> operand_with_gradient(const Plan& plan, const FeaturesView<T>& input,
-                                                   const FeatureGradientView<T>& gradient, bool all_finite,
+                                                   const FeatureGradientView<T>& gradient, bool takes_entries,
                                                    bool is_value = false) {
-  detail::CompressedOperand<T> operand = detail::compressed_operand(input, all_finite, is_value);
+  detail::CompressedOperand<T> operand = detail::compressed_operand(input, takes_entries, is_value);
   operand.grad_values = detail::gradient_values(gradient);
   if (!operand.grad_values.empty() && plan.data().most_slots() > 0) {
     operand.slot_values =
@@ -94,10 +94,10 @@ void backward_in_place(const Plan& plan, const FeaturesView<T>& query, const Fea
   detail::ScratchPool::Lease grad_scores = pool.lend<T>(pair_values);
   const detail::FiniteInputs finite = {
       .query = detail::is_finite(query), .key = detail::is_finite(key), .grad_output = detail::is_finite(grad_output)};
-  const bool all_finite = detail::any_has_few_entries(key, value) && finite.query && finite.key && finite.grad_output &&
-                          detail::is_finite(value);
-  const auto compressed_key = operand_with_gradient(plan, key, gradients.key, all_finite);
-  const auto compressed_value = operand_with_gradient(plan, value, gradients.value, all_finite, true);
+  const bool takes_entries = !plan.data().whole_panels && detail::any_has_few_entries(key, value) && finite.query &&
+                             finite.key && finite.grad_output && detail::is_finite(value);
+  const auto compressed_key = operand_with_gradient(plan, key, gradients.key, takes_entries);
+  const auto compressed_value = operand_with_gradient(plan, value, gradients.value, takes_entries, true);
   detail::ScratchPool::Lease key_slots = pool.lend<T>(all_slots(plan, compressed_key, plan.problem().head_dim));
   detail::ScratchPool::Lease value_slots = pool.lend<T>(all_slots(plan, compressed_value, plan.problem().value_dim));
   detail::ScratchPool::Lease row_slots =
@@ -121,7 +121,7 @@ void backward_in_place(const Plan& plan, const FeaturesView<T>& query, const Fea
       .grad_query = detail::dense_gradient(gradients.query),
       .grad_key = detail::dense_gradient(gradients.key),
       .grad_value = detail::dense_gradient(gradients.value),
-      .compressed_query = operand_with_gradient(plan, query, gradients.query, all_finite),
+      .compressed_query = operand_with_gradient(plan, query, gradients.query, takes_entries),
       .compressed_key = compressed_key,
       .compressed_value = compressed_value,
       .finite = finite,

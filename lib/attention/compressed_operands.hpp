@@ -38,11 +38,12 @@ bool any_has_few_entries(const FeaturesView<T>& key, const FeaturesView<T>& valu
   return has_few_entries(key, false) || has_few_entries(value, true);
 }
 
-/// `all_finite`: inputs hold neither NaN nor infinity, so that the zeros that are not stored matter to no product.
+/// `takes_entries`: products may, by the plan and since inputs hold neither NaN nor infinity, so that the zeros that
+/// are not stored matter to none.
 template <class T>
-CompressedOperand<T> compressed_operand(const FeaturesView<T>& input, bool all_finite, bool is_value = false) {
+CompressedOperand<T> compressed_operand(const FeaturesView<T>& input, bool takes_entries, bool is_value = false) {
   if (input.storage() == FeatureStorage::dense) return {};
-  return {.input = &input, .sparse_products = all_finite && has_few_entries(input, is_value)};
+  return {.input = &input, .sparse_products = takes_entries && has_few_entries(input, is_value)};
 }
 
 /// The tensor that a gradient goes to, if it does.

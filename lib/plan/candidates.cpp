@@ -305,6 +305,7 @@ PlanData cut_patterns(const PlanData& plan, const CandidatePlan& candidate) {
   realized.backward_passes = candidate.summary.backward_passes;
   realized.lists = candidate.lists;
   realized.gathers = candidate.gathers;
+  realized.whole_panels = candidate.whole_panels;
   realized.products = candidate.products;
   realized.cuts = candidate.cuts;
   for (const Pattern& pattern : plan.patterns.patterns()) {
@@ -360,6 +361,19 @@ std::optional<CandidatePlan> shrink(const PlanData& plan, const CandidatePlan& c
   }
   smaller.summary.name = passing_name(summary.column_panel, smaller.summary.row_panel);
   return smaller;
+}
+
+/// Adds to each candidate of dense tiles one that writes compressed panels out.
+void propose_whole_panels(const PlanData& plan, std::vector<CandidatePlan>& candidates) {
+  if (plan.problem.key_entries == 0 && plan.problem.value_entries == 0) return;
+  const std::size_t count = candidates.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (candidates[i].lists) continue;  // lists of pairs take keys in full in any case
+    CandidatePlan whole = candidates[i];
+    whole.whole_panels = true;
+    whole.summary.name += ", compressed panels in full";
+    candidates.push_back(std::move(whole));
+  }
 }
 
 }  // namespace
@@ -420,6 +434,7 @@ std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& si
       if (std::none_of(candidates.begin(), candidates.end(), same_tiles)) candidates.push_back(std::move(candidate));
     }
   }
+  if (hardware) propose_whole_panels(plan, candidates);
   return candidates;
 }
 

@@ -15,6 +15,7 @@ struct CandidatePlan {
   std::vector<TileCut> cuts;
   bool lists = false;    ///< as PlanData has it
   bool gathers = false;  ///< likewise
+  bool whole_panels = false;
 
   void use(Product product, const TileCut& cut, std::int64_t features, std::int64_t streamed);
   ProductTiles& product(Product product) noexcept { return products[static_cast<std::size_t>(product)]; }

@@ -204,11 +204,11 @@ struct PairFlop {
 PairFlop operator+(const PairFlop& a, const PairFlop& b) { return {a.dense + b.dense, a.listed + b.listed}; }
 PairFlop operator*(double times, const PairFlop& flop) { return {times * flop.dense, times * flop.listed}; }
 
-/// Of one product by `features` of which a share is stored. Entry by entry runs at half the rate of whole panels, so
-/// that nothing is gained beyond one in two.
-PairFlop product_flop(double features, double share) {
+/// Of one product by `features` of which a share is stored. Entry by entry runs at half the rate of whole panels.
+PairFlop product_flop(double features, double share, bool whole_panels) {
   constexpr double kEntryCost = 2;
-  return {2 * features * std::min(1.0, kEntryCost * share), 2 * features};
+  const bool whole = whole_panels || share == 1;
+  return {2 * features * (whole ? 1 : kEntryCost * share), 2 * features};
 }
 
 class Estimate {
@@ -262,8 +262,8 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
   const double key_share = stored_share(plan.problem, Operand::key);
   const double value_share = stored_share(plan.problem, Operand::value);
   // S and dQ take the entries of K, and dK has them; O and dP those of V, and dV has them.
-  const PairFlop by_key = product_flop(d, key_share);
-  const PairFlop by_value = product_flop(d_v, value_share);
+  const PairFlop by_key = product_flop(d, key_share, candidate.whole_panels);
+  const PairFlop by_value = product_flop(d_v, value_share, candidate.whole_panels);
   const double q = d * query_share;  // words of a token
   const double k = d * key_share;
   const double v = d_v * value_share;

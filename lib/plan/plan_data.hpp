@@ -79,6 +79,7 @@ struct PlanData {
   BackwardPasses backward_passes = BackwardPasses::one;
   bool lists = false;                ///< tiles are too sparse for dense kernels: all but full ones hold lists of pairs
   bool gathers = false;              ///< tiles hold those columns of a row panel that have a pair, side by side
+  bool whole_panels = false;         ///< panels of compressed keys and values are written out before products take them
   bool parameter_gradients = false;  ///< gradients end in dX and dY, nothing else is written
   ProjectionTiles project_query = {};
   ProjectionTiles project_value = {};

@@ -485,6 +485,24 @@ TEST_CASE("entries of a token are counted for the plan") {
   check_close(run(counted, inputs), inputs, reference_of(counted, inputs));
 }
 
+TEST_CASE("panels in full and entry by entry give the reference's results") {
+  const Problem problem{.head_dim = 24, .value_dim = 17, .query_entries = 3, .key_entries = 3, .value_entries = 3};
+  const Pattern pattern = window(90, 30, 5);
+  const auto count = std::ssize(make_plan(pattern, problem).candidates());
+  int whole = 0;
+  for (std::int64_t index = 0; index < count; ++index) {
+    const Plan plan = make_plan(pattern, problem, {.candidate = index});
+    CAPTURE(plan.candidates()[static_cast<std::size_t>(index)].name);
+    whole += plan.data().whole_panels ? 1 : 0;
+    for (const Storages& storages : {kAllCsr, kAllBsr}) {
+      const auto inputs = compressed_inputs<double>(plan, storages, Density::few);
+      check_close(run(plan, inputs), inputs, reference_of(plan, inputs));
+    }
+  }
+  CHECK(whole > 0);
+  CHECK(whole < count);
+}
+
 TEST_CASE("compressed tensors of the wrong shape are named, in forward and backward") {
   const Problem problem{.head_dim = 22, .value_dim = 16, .query_heads = 2, .key_value_heads = 1, .batch = 2};
   const Plan plan = make_plan(window(20, 25, 4, 2), problem);

@@ -8,6 +8,7 @@
 
 #include "cobble/pebble.hpp"
 #include "cobble/plan.hpp"
+#include "plan/plan_data.hpp"
 #include "support/error_of.hpp"
 
 // Plans for inputs that store some of their features.
@@ -81,8 +82,22 @@ TEST_CASE("entries lower the time that dense tiles are expected to take, more so
   CHECK(eighth < dense);
   CHECK(few < eighth);
   CHECK(all_few < few);
-  // Panels in full are the other choice: nothing is expected to cost more than they do.
-  CHECK(seconds(stored(250, 250, 250, 256)) <= dense);
+}
+
+TEST_CASE("tiles that write compressed panels out are candidates, and chosen where entries are many") {
+  const auto is_whole = [](const PlanCandidate& candidate) {
+    return candidate.name.find("compressed panels in full") != std::string::npos;
+  };
+  for (const double entries : {1.0, 8.0, 30.0, 34.0, 60.0}) {
+    CAPTURE(entries);
+    const Plan plan = make_plan(causal(2048), stored(entries, entries, entries));
+    const auto wholes = std::count_if(plan.candidates().begin(), plan.candidates().end(), is_whole);
+    CHECK(2 * wholes == std::ssize(plan.candidates()));
+    CHECK(is_whole(chosen_of(plan)) == (entries > 32));
+    CHECK(plan.data().whole_panels == (entries > 32));
+  }
+  const Plan dense = make_plan(causal(2048), {.head_dim = 64});
+  CHECK(std::none_of(dense.candidates().begin(), dense.candidates().end(), is_whole));
 }
 
 TEST_CASE("the counted traffic of the regime's schedule is the bound of Z_input times a constant that spreads little") {
