@@ -26,7 +26,7 @@ struct CostModel {
 };
 
 /// Measures the rates of this machine with the kernels in use, for elements of 4 or 8 bytes and `features` features a
-/// token. Takes a few tenths of a second on the calling thread. Throws Error{invalid_argument}.
+/// token. Takes about a second and up to 300 MB on the calling thread. Throws Error{invalid_argument}.
 CostModel measure_cost_model(std::int64_t element_bytes = 4, std::int64_t features = 64);
 
 }  // namespace cobble

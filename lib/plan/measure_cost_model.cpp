@@ -75,7 +75,8 @@ class Measurement {
     std::vector<std::int32_t> columns;
     std::uint64_t state = 1;
     // As many as make it likely that a call finds nothing of the one before in a smaller cache.
-    const std::int64_t count = std::max(kRows, panel / kPairsOfRow);
+    constexpr std::int64_t kMostRows = 1 << 14;
+    const std::int64_t count = std::clamp(panel / kPairsOfRow, kRows, kMostRows);
     for (std::int64_t row = 0; row < count; ++row) {
       const auto first = static_cast<std::int64_t>(columns.size());
       for (std::int64_t pair = 0; pair < kPairsOfRow; ++pair) {
@@ -135,7 +136,8 @@ CostModel measure(std::int64_t features) {
   model.middle_pair_flop_per_second = measurement.pair_flop_per_second(middle_bytes);
   // Of keys, values and both gradients one at a time; what is twice as large as the last cache is in none.
   model.far_pair_flop_per_second = measurement.pair_flop_per_second(std::max(model.far_bytes / 2, 4 * middle_bytes));
-  model.memory_pair_flop_per_second = measurement.pair_flop_per_second(4 * model.far_bytes);
+  constexpr std::int64_t kMostBytes = 256 << 20;
+  model.memory_pair_flop_per_second = measurement.pair_flop_per_second(std::min(4 * model.far_bytes, kMostBytes));
   model.bytes_per_second = copied_bytes_per_second();
   return model;
 }
