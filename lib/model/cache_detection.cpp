@@ -3,7 +3,8 @@
 #include <hwloc.h>
 
 #include <algorithm>
-#include <memory>
+
+#include "model/topology.hpp"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -56,10 +57,8 @@ const CacheLevel* find_level(const std::vector<CacheLevel>& levels, int level) {
 }  // namespace
 
 std::vector<CacheLevel> hwloc_cache_levels() {
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return {};
-  const std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)> topology(raw, &hwloc_topology_destroy);
-  if (hwloc_topology_load(topology.get()) != 0) return {};
+  const Topology topology = load_topology();
+  if (topology == nullptr) return {};
 
   std::vector<CacheLevel> levels;
   constexpr hwloc_obj_type_t kTypes[kLevels] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE};
