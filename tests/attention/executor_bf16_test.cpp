@@ -22,18 +22,6 @@ namespace {
 constexpr double kRounding = 0x1p-8;  // of bfloat16, relative to a number
 constexpr double kFloat = 2e-5;       // of sums in float, relative to the largest
 
-/// Runs `check` with the instruction set in use, if there is one.
-template <class Check>
-void with_avx512_bf16(Check check) {
-  bool found = false;
-  on_every_isa([&] {
-    if (isa() != Isa::avx512_bf16) return;
-    found = true;
-    check();
-  });
-  if (!found) MESSAGE("this machine has no AVX-512 BF16");
-}
-
 /// How far each result may be from the reference.
 struct Bounds {
   Tensor<double> output, grad_query, grad_key, grad_value;
@@ -138,7 +126,7 @@ std::vector<PlanOptions> schedules() {
 }  // namespace
 
 TEST_CASE("bfloat16 products: within the rounding of P and dS of the reference, for patterns x schedules x features") {
-  with_avx512_bf16([] {
+  on_isa(Isa::avx512_bf16, [] {
     const std::int64_t features[] = {1, 8, 16, 40, 65};
     const Layout layouts[] = {Layout::contiguous, Layout::tokens_first, Layout::feature_stride, Layout::reversed};
     std::uint64_t turn = 0;
@@ -170,7 +158,7 @@ TEST_CASE("bfloat16 products are in use where they are set, and nowhere else") {
   const Inputs<bfloat16> inputs = normal_inputs<bfloat16>(plan, 5);
   const Inputs<float> floats = normal_inputs<float>(plan, 5);
   const Isa before = isa();
-  with_avx512_bf16([&] {
+  on_isa(Isa::avx512_bf16, [&] {
     const Results<bfloat16> results = run(plan, inputs);
     const Results<float> float_results = run(plan, floats);
     set_isa(Isa::avx512);
@@ -185,7 +173,7 @@ TEST_CASE("bfloat16 products are in use where they are set, and nowhere else") {
 }
 
 TEST_CASE("bfloat16 products: terms of scores and their gradients") {
-  with_avx512_bf16([] {
+  on_isa(Isa::avx512_bf16, [] {
     const std::vector<double> slopes = alibi_slopes(4);
     for (const PlanOptions& options : schedules()) {
       const Pattern square = random_pairs(51, 51, 20, 6);
@@ -217,7 +205,7 @@ TEST_CASE("bfloat16 products: terms of scores and their gradients") {
 }
 
 TEST_CASE("bfloat16 products: a token that is not finite touches no row that does not attend to it") {
-  with_avx512_bf16([] {
+  on_isa(Isa::avx512_bf16, [] {
     constexpr std::int64_t kTokens = 35;
     int turn = 0;
     for (const SamplePattern& sample : named_sample_patterns(kTokens, kTokens)) {

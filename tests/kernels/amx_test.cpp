@@ -6,22 +6,14 @@
 #include <limits>
 #include <vector>
 
+#include "support/kernel_inputs.hpp"
 #include "support/random.hpp"
 
 // Products of bfloat16 against sums in double, where the processor has AMX.
 
 using namespace cobble;
 using namespace cobble::kernels;
-
-namespace {
-
-std::vector<bfloat16> normal_halves(std::int64_t count, cobble::test::Random& random) {
-  std::vector<bfloat16> halves(static_cast<std::size_t>(count));
-  for (bfloat16& half : halves) half = bfloat16(random.normal());
-  return halves;
-}
-
-}  // namespace
+using cobble::test::normal_halves;
 
 TEST_CASE("products by AMX are those of double, for any number of rows, columns and features") {
   if (!has_amx()) {

@@ -4,18 +4,14 @@
 
 #include <vector>
 
+#include "support/kernel_inputs.hpp"
 #include "support/random.hpp"
 
 using namespace cobble;
 using namespace cobble::kernels;
+using cobble::test::normal_halves;
 
 namespace {
-
-std::vector<bfloat16> normal_halves(std::int64_t count, cobble::test::Random& random) {
-  std::vector<bfloat16> halves(static_cast<std::size_t>(count));
-  for (bfloat16& half : halves) half = bfloat16(random.normal());
-  return halves;
-}
 
 constexpr std::int64_t padded(std::int64_t count) { return (count + 15) / 16 * 16; }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/isas.hpp"
+#include "support/kernel_inputs.hpp"
 #include "support/matrices.hpp"
 #include "support/random.hpp"
 
@@ -28,31 +29,8 @@ std::size_t place(std::int64_t index) { return static_cast<std::size_t>(index); 
 /// Runs `check` with the instruction set in use, if there is one.
 template <class Check>
 void with_avx512_bf16(Check check) {
-  bool found = false;
-  on_every_isa([&] {
-    CHECK(kernels::uses_avx512_bf16() == (isa() == Isa::avx512_bf16));
-    if (!kernels::uses_avx512_bf16()) return;
-    found = true;
-    check();
-  });
-  CHECK(found == kernels::has_avx512_bf16());
-  if (!found) MESSAGE("this machine has no AVX-512 BF16");
-}
-
-std::vector<bfloat16> normal_halves(std::int64_t count, Random& random) {
-  std::vector<bfloat16> halves(place(count));
-  for (bfloat16& half : halves) half = bfloat16(random.normal());
-  return halves;
-}
-
-std::vector<Interval> random_intervals(std::int64_t count, std::int64_t size, Random& random) {
-  std::vector<Interval> intervals;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto begin = static_cast<std::int32_t>(random.below(size + 1));
-    const auto length = static_cast<std::int32_t>(random.below(size - begin + 1));
-    intervals.push_back(random.below(4) == 0 ? Interval{} : Interval{begin, begin + length});
-  }
-  return intervals;
+  on_every_isa([] { CHECK(kernels::uses_avx512_bf16() == (isa() == Isa::avx512_bf16)); });
+  CHECK(on_isa(Isa::avx512_bf16, check) == kernels::has_avx512_bf16());
 }
 
 struct Options {

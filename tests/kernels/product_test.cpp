@@ -7,6 +7,7 @@
 
 #include "kernels/tile_kernels.hpp"
 #include "support/isas.hpp"
+#include "support/kernel_inputs.hpp"
 #include "support/matrices.hpp"
 #include "support/random.hpp"
 
@@ -32,16 +33,6 @@ struct Options {
   bool columns_of_row = false;
   std::int64_t gap = 0;
 };
-
-std::vector<Interval> random_intervals(std::int64_t count, std::int64_t size, Random& random) {
-  std::vector<Interval> intervals;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto begin = static_cast<std::int32_t>(random.below(size + 1));
-    const auto length = static_cast<std::int32_t>(random.below(size - begin + 1));
-    intervals.push_back(random.below(4) == 0 ? Interval{} : Interval{begin, begin + length});
-  }
-  return intervals;
-}
 
 template <class T>
 void check_product(const Shape& shape, const Options& options, Random& random) {

@@ -26,6 +26,19 @@ void on_every_isa(Check check) {
   }
 }
 
+/// Runs `check` on one instruction set; says so where the machine does not have it.
+template <class Check>
+bool on_isa(Isa wanted, Check check) {
+  bool found = false;
+  on_every_isa([&] {
+    if (isa() != wanted) return;
+    found = true;
+    check();
+  });
+  if (!found) MESSAGE("this machine has no ", std::string(to_string(wanted)));
+  return found;
+}
+
 /// |x - exact| in units of x's last place.
 template <class T>
 long double ulps(T x, long double exact) {
