@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "core/checked.hpp"
 #include "plan/plan_data.hpp"
@@ -80,7 +82,7 @@ KeySlices best_slices(const PlanData& plan, const Sequence& sequence, const Slic
   for (const std::int64_t count : {costs.threads, 2 * costs.threads}) {
     if (count > 1 && count <= most) counts.push_back(count);
   }
-  KeySlices best = cut_sequence(plan, sequence, 1);
+  std::optional<KeySlices> best;
   double best_seconds = costs.seconds;
   for (const std::int64_t count : counts) {
     KeySlices slices = cut_sequence(plan, sequence, count);
@@ -95,7 +97,7 @@ KeySlices best_slices(const PlanData& plan, const Sequence& sequence, const Slic
     best = std::move(slices);
     best_seconds = seconds;
   }
-  return best;
+  return best ? std::move(*best) : cut_sequence(plan, sequence, 1);
 }
 
 /// Fills in the slices of every group; cut(sequence) once for each distinct one.

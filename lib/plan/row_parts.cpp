@@ -50,6 +50,16 @@ SharedPanels slot_each(const PlanData& plan, Product product, std::size_t patter
   return shared;
 }
 
+/// The largest count of any pattern; 0 where nothing is shared.
+template <class SharedRows, class Count>
+std::int64_t most(const SharedRows& shared_rows, Product product, Count count) noexcept {
+  std::int64_t largest = 0;
+  for (const SharedPanels& panels : shared_rows[static_cast<std::size_t>(product)]) {
+    largest = std::max<std::int64_t>(largest, count(panels));
+  }
+  return largest;
+}
+
 }  // namespace
 
 void share_rows(PlanData& plan) {
@@ -102,25 +112,16 @@ RowItem PlanData::row_item(Product product, const Head& head, std::int64_t index
 }
 
 std::int64_t PlanData::most_row_items(Product product) const noexcept {
-  std::int64_t most = 0;
-  for (const SharedPanels& panels : shared_rows[static_cast<std::size_t>(product)]) {
-    most = std::max(most, panels.further_parts());
-  }
-  return row_panels(product) + most;
+  return row_panels(product) +
+         most(shared_rows, product, [](const SharedPanels& panels) { return panels.further_parts(); });
 }
 
 std::int64_t PlanData::most_row_slots(Product product) const noexcept {
-  std::int64_t most = 0;
-  for (const SharedPanels& panels : shared_rows[static_cast<std::size_t>(product)]) most = std::max(most, panels.slots);
-  return most;
+  return most(shared_rows, product, [](const SharedPanels& panels) { return panels.slots; });
 }
 
 std::int64_t PlanData::most_shared_panels(Product product) const noexcept {
-  std::int64_t most = 0;
-  for (const SharedPanels& panels : shared_rows[static_cast<std::size_t>(product)]) {
-    most = std::max(most, std::ssize(panels.panels));
-  }
-  return most;
+  return most(shared_rows, product, [](const SharedPanels& panels) { return std::ssize(panels.panels); });
 }
 
 std::int64_t row_slot_values(const PlanData& plan, Product product) noexcept {
