@@ -22,7 +22,7 @@ void forward_in_place(const Plan& plan, const FeaturesView<T>& query, const Feat
   detail::ScratchPool::Lease row_slots =
       workspace.pass_pool().lend<T>(detail::all_row_slot_values(plan.data(), detail::Product::forward));
   const bool value_is_finite = detail::is_finite(value);
-  const bool takes_entries = !plan.data().whole_panels && detail::any_has_few_entries(key, value) && value_is_finite &&
+  const bool takes_entries = detail::may_take_entries(plan.data(), key, value) && value_is_finite &&
                              detail::is_finite(query) && detail::is_finite(key);
   const detail::PassTensors<T> tensors = {.query = detail::dense_tensor(query),
                                           .key = detail::dense_tensor(key),
@@ -94,8 +94,8 @@ void backward_in_place(const Plan& plan, const FeaturesView<T>& query, const Fea
   detail::ScratchPool::Lease grad_scores = pool.lend<T>(pair_values);
   const detail::FiniteInputs finite = {
       .query = detail::is_finite(query), .key = detail::is_finite(key), .grad_output = detail::is_finite(grad_output)};
-  const bool takes_entries = !plan.data().whole_panels && detail::any_has_few_entries(key, value) && finite.query &&
-                             finite.key && finite.grad_output && detail::is_finite(value);
+  const bool takes_entries = detail::may_take_entries(plan.data(), key, value) && finite.query && finite.key &&
+                             finite.grad_output && detail::is_finite(value);
   const auto compressed_key = operand_with_gradient(plan, key, gradients.key, takes_entries);
   const auto compressed_value = operand_with_gradient(plan, value, gradients.value, takes_entries, true);
   detail::ScratchPool::Lease key_slots = pool.lend<T>(all_slots(plan, compressed_key, plan.problem().head_dim));

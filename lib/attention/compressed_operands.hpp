@@ -34,7 +34,8 @@ bool has_few_entries(const FeaturesView<T>& input, bool is_value) {
 
 /// Only then it matters whether inputs are finite.
 template <class T>
-bool any_has_few_entries(const FeaturesView<T>& key, const FeaturesView<T>& value) {
+bool may_take_entries(const PlanData& plan, const FeaturesView<T>& key, const FeaturesView<T>& value) {
+  if (plan.whole_panels) return false;
   return has_few_entries(key, false) || has_few_entries(value, true);
 }
 

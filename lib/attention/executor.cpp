@@ -17,6 +17,18 @@ void copy_column(const TensorView<const T>& tensor, const Head& head, Range rows
   for (std::int64_t i = 0; i < rows.size(); ++i) to[i] = *tensor.row(head.batch, head.query, rows.begin + i);
 }
 
+/// Whether a block is a part of sums over rows, which stands in a slot.
+bool is_row_part(const Block& block) {
+  if (block.slice == 0) return false;
+  switch (block.operand) {
+    case Operand::output:
+    case Operand::row_maximum:
+    case Operand::row_sum:
+    case Operand::grad_query: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 template <class Storage>
@@ -103,7 +115,7 @@ void Executor<Storage>::init_statistics(const Block& block) {
 
 template <class Storage>
 void Executor<Storage>::load(const Block& block) {
-  if (block.slice > 0) return load_part(block);
+  if (is_row_part(block)) return load_part(block);
   const Head& head = block.head;
   const Range rows = block.rows;
   const Range features = block.columns;
@@ -154,8 +166,8 @@ void Executor<Storage>::load(const Block& block) {
       return copy_pairs(block, scratch_.grad_score, tensors_.grad_score_store, false);
     case Operand::grad_score_weights:
     case Operand::grad_value_weights: part_ = {weight_slice(block)}; return;
-    case Operand::grad_key: grad_key_ = key_sums(block); return;
-    case Operand::grad_value: grad_value_ = key_sums(block); return;
+    case Operand::grad_key:
+    case Operand::grad_value: named_key_sums(block.operand) = key_sums(block); return;
     case Operand::query_input:  // read in place
     case Operand::value_input:
     case Operand::score_weights:
@@ -175,12 +187,9 @@ void Executor<Storage>::create(const Block& block) {
     case Operand::row_maximum:
     case Operand::row_sum: return init_statistics(block);
     case Operand::grad_key:
-    case Operand::grad_value: {
-      KeySums& sums = block.operand == Operand::grad_key ? grad_key_ : grad_value_;
-      sums = key_sums(block);
-      sums.begun = false;
-      return begin_key_sums(sums, block.rows, block.columns);
-    }
+    case Operand::grad_value:
+      name_new_key_sums(block);
+      return begin_key_sums(named_key_sums(block.operand), block.rows, block.columns);
     case Operand::score:
     case Operand::grad_score: return set_tile(block);
     case Operand::delta:  // begins as grad_lse
@@ -238,6 +247,18 @@ auto Executor<Storage>::key_sums(const Block& block) const -> KeySums {
 }
 
 template <class Storage>
+auto Executor<Storage>::named_key_sums(Operand operand) -> KeySums& {
+  return operand == Operand::grad_key ? grad_key_ : grad_value_;
+}
+
+template <class Storage>
+void Executor<Storage>::name_new_key_sums(const Block& block) {
+  KeySums& sums = named_key_sums(block.operand);
+  sums = key_sums(block);
+  sums.begun = false;
+}
+
+template <class Storage>
 void Executor<Storage>::create_sums(Sums& sums, const Block& block) {
   sums.features = block.columns;
   sums.begun = false;
@@ -277,8 +298,7 @@ void Executor<Storage>::store_part(const Block& block) {
       return;
     }
     case Operand::row_maximum: std::copy_n(scratch_.row_maximum, rows, row_slot(block)); return;
-    case Operand::row_sum: std::copy_n(scratch_.row_sum, rows, row_slot(block)); return;
-    default: return;  // already where it belongs
+    default: std::copy_n(scratch_.row_sum, rows, row_slot(block)); return;
   }
 }
 
@@ -295,24 +315,17 @@ void Executor<Storage>::load_part(const Block& block) {
       return;
     }
     case Operand::row_maximum: std::copy_n(row_slot(block), rows, scratch_.row_maximum); return;
-    case Operand::row_sum: std::copy_n(row_slot(block), rows, scratch_.row_sum); return;
-    case Operand::grad_key: grad_key_ = key_sums(block); return;
-    case Operand::grad_value: grad_value_ = key_sums(block); return;
-    case Operand::grad_score_weights:
-    case Operand::grad_value_weights: part_ = {weight_slice(block)}; return;
-    default: return;
+    default: std::copy_n(row_slot(block), rows, scratch_.row_sum); return;
   }
 }
 
 template <class Storage>
 void Executor<Storage>::stream(const Block& block, std::int64_t, Stream direction) {
-  if (block.slice > 0) {
+  if (is_row_part(block)) {
     switch (block.operand) {
-      case Operand::output: output_part_ = row_slot(block); return;
       case Operand::row_maximum: maximum_part_ = row_slot(block); return;
       case Operand::row_sum: sum_part_ = row_slot(block); return;
-      case Operand::grad_query: grad_query_part_ = row_slot(block); return;
-      default: break;
+      default: row_part_ = row_slot(block); return;
     }
   }
   const bool weights = block.operand == Operand::grad_score_weights || block.operand == Operand::grad_value_weights;
@@ -321,9 +334,7 @@ void Executor<Storage>::stream(const Block& block, std::int64_t, Stream directio
   if (keys && direction == Stream::in) {
     part_ = key_sums(block);
   } else if (keys && direction == Stream::out) {
-    KeySums& sums = block.operand == Operand::grad_key ? grad_key_ : grad_value_;
-    sums = key_sums(block);
-    sums.begun = false;
+    name_new_key_sums(block);
   } else if (direction == Stream::out) {
     create(block);
   } else if (!weights || direction == Stream::in) {
@@ -355,7 +366,7 @@ void Executor<Storage>::write_column(const T* from, const TensorView<T>& tensor,
 
 template <class Storage>
 void Executor<Storage>::store(const Block& block) {
-  if (block.slice > 0) return store_part(block);
+  if (is_row_part(block)) return store_part(block);
   switch (block.operand) {
     case Operand::output: settle(output_, block.rows.size()); return write(output_, tensors_.output, block);
     case Operand::grad_query: return write_grad_query(block);
@@ -372,8 +383,8 @@ void Executor<Storage>::store(const Block& block) {
 
 template <class Storage>
 void Executor<Storage>::drop(const Block& block) {
-  if (block.operand == Operand::grad_key) begin_key_sums(grad_key_, block.rows, block.columns);
-  if (block.operand == Operand::grad_value) begin_key_sums(grad_value_, block.rows, block.columns);
+  const bool keys = block.operand == Operand::grad_key || block.operand == Operand::grad_value;
+  if (keys) begin_key_sums(named_key_sums(block.operand), block.rows, block.columns);
 }
 
 template class Executor<float>;

@@ -176,6 +176,10 @@ class Executor final : public WalkVisitor {
   /// Where the gradients of keys or values that a block names are summed up; rows count from the tensor's first.
   KeySums key_sums(const Block& block) const;
   KeySums compressed_key_sums(const CompressedOperand<T>& operand, const Block& block) const;
+  /// grad_key_ or grad_value_.
+  KeySums& named_key_sums(Operand operand);
+  /// Lets it be what a block names, not begun.
+  void name_new_key_sums(const Block& block);
   /// Sets sums that have not begun to 0.
   void begin_key_sums(KeySums& sums, Range rows, Range features);
   void begin_sums(Sums& sums, std::int64_t rows) const;
@@ -225,6 +229,17 @@ class Executor final : public WalkVisitor {
   void add_entries_to_rows(T alpha, const T* tile, SparseRows<T>& columns, Range features, const Sums& sums);
   void add_to_entries(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product, const KeySums& sums);
   void add_to_blocks(T alpha, const T* tile, kernels::FeatureRows<const T> queries, const KeySums& sums);
+  /// The products of a dense tile that multiply_pairs(), add_to_rows() and multiply_columns() compute, with operands of
+  /// whatever type.
+  template <class A, class B>
+  kernels::Product<T, A, B> pair_product(T alpha, kernels::FeatureRows<const A> keys,
+                                         kernels::FeatureRows<const B> queries, Range features, T* tile) const;
+  template <class A, class B>
+  kernels::Product<T, A, B> row_product(T alpha, const A* tile, kernels::FeatureRows<const B> keys, Range features,
+                                        kernels::FeatureRows<T> to, bool add) const;
+  template <class A, class B>
+  kernels::Product<T, A, B> column_product(T alpha, const A* tile, kernels::FeatureRows<const B> queries,
+                                           Range features, kernels::FeatureRows<T> to, bool add) const;
   /// Whether a product over this dense tile may touch pairs that do not count.
   bool may_multiply_densely(TileKind kind, Panel<Storage>& operand);
   /// The same of a list of pairs.
@@ -254,15 +269,70 @@ class Executor final : public WalkVisitor {
   bool has_empty_rows_ = false;  ///< a row of lse is -infinity
   KeySums grad_key_;
   KeySums grad_value_;
-  KeySums weight_sums_;  ///< the slice of a gradient of weights that is summed up
-  KeySums part_;         ///< the slice that is added to another
-  const T* output_part_ = nullptr;
+  KeySums weight_sums_;          ///< the slice of a gradient of weights that is summed up
+  KeySums part_;                 ///< the slice that is added to another
+  const T* row_part_ = nullptr;  ///< of output or grad_query, to be added; with that of output go the other two
   const T* maximum_part_ = nullptr;
   const T* sum_part_ = nullptr;
-  const T* grad_query_part_ = nullptr;
   SparseRows<T> entries_;        ///< of a gradient
   std::vector<T> entry_values_;  ///< of entries that do not stand side by side
 };
+
+template <class Storage>
+template <class A, class B>
+auto Executor<Storage>::pair_product(T alpha, kernels::FeatureRows<const A> keys, kernels::FeatureRows<const B> queries,
+                                     Range features, T* tile) const -> kernels::Product<T, A, B> {
+  return {.rows = map_.keys(),
+          .columns = map_.stride(),
+          .inner = features.size(),
+          .alpha = alpha,
+          .a = keys.data,
+          .a_stride = keys.stride,
+          .b = queries.data,
+          .b_stride = queries.stride,
+          .c = tile,
+          .c_stride = map_.stride(),
+          .add = features.begin > 0,
+          .columns_of_row = map_.queries_of_key()};
+}
+
+template <class Storage>
+template <class A, class B>
+auto Executor<Storage>::row_product(T alpha, const A* tile, kernels::FeatureRows<const B> keys, Range features,
+                                    kernels::FeatureRows<T> to, bool add) const -> kernels::Product<T, A, B> {
+  return {.rows = map_.rows(),
+          .columns = round_up(features.size(), kPaddedElements),
+          .inner = map_.keys(),
+          .alpha = alpha,
+          .a = tile,
+          .a_stride = 1,
+          .a_inner_stride = map_.stride(),
+          .b = keys.data,
+          .b_stride = keys.stride,
+          .c = to.data,
+          .c_stride = to.stride,
+          .add = add,
+          .inner_of_row = map_.keys_of_query()};
+}
+
+template <class Storage>
+template <class A, class B>
+auto Executor<Storage>::column_product(T alpha, const A* tile, kernels::FeatureRows<const B> queries, Range features,
+                                       kernels::FeatureRows<T> to, bool add) const -> kernels::Product<T, A, B> {
+  return {.rows = map_.keys(),
+          .columns = round_up(features.size(), kPaddedElements),
+          .inner = map_.rows(),
+          .alpha = alpha,
+          .a = tile,
+          .a_stride = map_.stride(),
+          .a_inner_stride = 1,
+          .b = queries.data,
+          .b_stride = queries.stride,
+          .c = to.data,
+          .c_stride = to.stride,
+          .add = add,
+          .inner_of_row = map_.queries_of_key()};
+}
 
 template <class Storage>
 template <class Visit>

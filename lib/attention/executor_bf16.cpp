@@ -19,19 +19,9 @@ bool Executor<Storage>::multiply_pairs_in_bf16(T alpha, Panel<Storage>& rows, Pa
     if (uses_avx512_bf16_) {
       const kernels::FeatureRows<const Storage> keys = columns.halves();
       const kernels::FeatureRows<const std::uint32_t> queries = rows.paired();
-      kernels::multiply_bf16_pairs({.rows = map_.keys(),
-                                    .columns = map_.stride(),
-                                    .inner = features.size(),
-                                    .alpha = alpha,
-                                    .a = keys.data,
-                                    .a_stride = keys.stride,
-                                    .a_inner_stride = 2,
-                                    .b = queries.data,
-                                    .b_stride = queries.stride,
-                                    .c = tile,
-                                    .c_stride = map_.stride(),
-                                    .add = features.begin > 0,
-                                    .columns_of_row = map_.queries_of_key()});
+      kernels::Bf16PairProduct product = pair_product<Storage, std::uint32_t>(alpha, keys, queries, features, tile);
+      product.a_inner_stride = 2;
+      kernels::multiply_bf16_pairs(product);
       return true;
     }
     const bool fits = features.begin == 0 && features.size() >= kernels::kLeastAmxFeatures &&
@@ -64,19 +54,11 @@ bool Executor<Storage>::add_to_rows_in_bf16(T alpha, const T* tile, Panel<Storag
     const std::int64_t stride = map_.stride();
     kernels::round_key_pairs(map_.keys(), stride, tile, scratch_.rounded);
     const kernels::FeatureRows<const std::uint32_t> keys = columns.row_pairs(features);
-    kernels::multiply_bf16_pairs({.rows = map_.rows(),
-                                  .columns = round_up(features.size(), kPaddedElements),
-                                  .inner = map_.keys(),
-                                  .alpha = alpha,
-                                  .a = reinterpret_cast<const bfloat16*>(scratch_.rounded),
-                                  .a_stride = 2,
-                                  .a_inner_stride = 2 * stride,
-                                  .b = keys.data,
-                                  .b_stride = keys.stride,
-                                  .c = to.data,
-                                  .c_stride = to.stride,
-                                  .add = add,
-                                  .inner_of_row = map_.keys_of_query()});
+    kernels::Bf16PairProduct product = row_product<Storage, std::uint32_t>(
+        alpha, reinterpret_cast<const bfloat16*>(scratch_.rounded), keys, features, to, add);
+    product.a_stride = 2;
+    product.a_inner_stride = 2 * stride;
+    kernels::multiply_bf16_pairs(product);
     return true;
   }
 }
@@ -92,19 +74,10 @@ bool Executor<Storage>::multiply_columns_in_bf16(T alpha, const T* tile, Panel<S
     auto* const rounded = reinterpret_cast<bfloat16*>(scratch_.rounded);
     kernels::round_query_pairs(map_.keys(), map_.rows(), stride, tile, rounded);
     const kernels::FeatureRows<const std::uint32_t> queries = rows.row_pairs(features);
-    kernels::multiply_bf16_pairs({.rows = map_.keys(),
-                                  .columns = round_up(features.size(), kPaddedElements),
-                                  .inner = map_.rows(),
-                                  .alpha = alpha,
-                                  .a = rounded,
-                                  .a_stride = stride,
-                                  .a_inner_stride = 2,
-                                  .b = queries.data,
-                                  .b_stride = queries.stride,
-                                  .c = to.data,
-                                  .c_stride = to.stride,
-                                  .add = add,
-                                  .inner_of_row = map_.queries_of_key()});
+    kernels::Bf16PairProduct product =
+        column_product<Storage, std::uint32_t>(alpha, rounded, queries, features, to, add);
+    product.a_inner_stride = 2;
+    kernels::multiply_bf16_pairs(product);
     return true;
   }
 }

@@ -190,11 +190,11 @@ void Executor<Storage>::settle(Sums& sums, std::int64_t rows) {
 template <class Storage>
 void Executor<Storage>::write_grad_query(const Block& block) {
   const CompressedOperand<T>& operand = tensors_.compressed_query;
-  begin_sums(grad_query_, block.rows.size());
   if (operand.grad_values.empty()) {
     settle(grad_query_, block.rows.size());
     return write(grad_query_, tensors_.grad_query, block);
   }
+  begin_sums(grad_query_, block.rows.size());
   const Head& head = block.head;
   const std::int64_t matrix = head.batch * plan_.problem.query_heads + head.query;
   T* const to = operand.grad_values[static_cast<std::size_t>(matrix)].data();

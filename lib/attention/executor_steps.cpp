@@ -92,18 +92,7 @@ void Executor<Storage>::multiply_pairs(T alpha, Panel<Storage>& rows, Panel<Stor
     return;
   }
   const kernels::FeatureRows<const T> queries = rows.transposed(features);
-  kernels_.multiply({.rows = map_.keys(),
-                     .columns = map_.stride(),
-                     .inner = features.size(),
-                     .alpha = alpha,
-                     .a = keys.data,
-                     .a_stride = keys.stride,
-                     .b = queries.data,
-                     .b_stride = queries.stride,
-                     .c = tile,
-                     .c_stride = map_.stride(),
-                     .add = add,
-                     .columns_of_row = map_.queries_of_key()});
+  kernels_.multiply(pair_product<T, T>(alpha, keys, queries, features, tile));
 }
 
 template <class Storage>
@@ -121,7 +110,8 @@ void Executor<Storage>::update_softmax() {
       map_.is_dense() ? kernels_.online_softmax(map_.dense(scratch_.score), maximum, sum, scratch_.rescale)
                       : kernels_.pair_online_softmax(map_.pairs(), scratch_.score, maximum, sum, scratch_.rescale);
   if (!rescaled) return;
-  for (std::int64_t i = 0; output_.begun && i < map_.rows(); ++i) {
+  const std::int64_t begun_rows = output_.begun ? map_.rows() : 0;
+  for (std::int64_t i = 0; i < begun_rows; ++i) {
     if (scratch_.rescale[i] == T{1}) continue;
     kernels_.scale(output_.features.size(), scratch_.rescale[i], output_.at(i, output_.features.begin));
   }
@@ -155,16 +145,15 @@ bool Executor<Storage>::all_pairs_count(Panel<Storage>& operand) {
 template <class Storage>
 void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& columns, const Step& step, Sums& sums) {
   const Range features = step.features;
-  const bool dense = may_multiply_densely(step.kind, columns) && !multiplies_entries(columns, features);
+  const bool by_entries = multiplies_entries(columns, features);
+  const bool dense = !by_entries && may_multiply_densely(step.kind, columns);
   const bool begins = dense && !sums.begun && features == sums.features;
   if (begins) {
     sums.begun = true;
   } else {
     begin_sums(sums, map_.rows());
   }
-  if (multiplies_entries(columns, features)) {
-    return add_entries_to_rows(alpha, tile, columns.entries(), features, sums);
-  }
+  if (by_entries) return add_entries_to_rows(alpha, tile, columns.entries(), features, sums);
   T* const first = sums.at(0, features.begin);
   if (!map_.is_dense() && all_pairs_count(columns)) {
     kernels_.pairs_to_rows(map_.pairs(), features.size(), alpha, tile, columns.rows(features), {first, sums.stride()});
@@ -173,19 +162,7 @@ void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& colu
   if (dense) {
     if (add_to_rows_in_bf16(alpha, tile, columns, features, {first, sums.stride()}, !begins)) return;
     const kernels::FeatureRows<const T> keys = columns.padded(features);
-    kernels_.multiply({.rows = map_.rows(),
-                       .columns = round_up(features.size(), kPaddedElements),
-                       .inner = map_.keys(),
-                       .alpha = alpha,
-                       .a = tile,
-                       .a_stride = 1,
-                       .a_inner_stride = map_.stride(),
-                       .b = keys.data,
-                       .b_stride = keys.stride,
-                       .c = first,
-                       .c_stride = sums.stride(),
-                       .add = !begins,
-                       .inner_of_row = map_.keys_of_query()});
+    kernels_.multiply(row_product<T, T>(alpha, tile, keys, features, {first, sums.stride()}, !begins));
     return;
   }
   const kernels::FeatureRows<const T> keys = columns.rows(features);
@@ -199,19 +176,7 @@ void Executor<Storage>::multiply_columns(T alpha, const T* tile, Panel<Storage>&
                                          kernels::FeatureRows<T> to, bool add) {
   if (multiply_columns_in_bf16(alpha, tile, rows, features, to, add)) return;
   const kernels::FeatureRows<const T> queries = rows.padded(features);
-  kernels_.multiply({.rows = map_.keys(),
-                     .columns = round_up(features.size(), kPaddedElements),
-                     .inner = map_.rows(),
-                     .alpha = alpha,
-                     .a = tile,
-                     .a_stride = map_.stride(),
-                     .a_inner_stride = 1,
-                     .b = queries.data,
-                     .b_stride = queries.stride,
-                     .c = to.data,
-                     .c_stride = to.stride,
-                     .add = add,
-                     .inner_of_row = map_.queries_of_key()});
+  kernels_.multiply(column_product<T, T>(alpha, tile, queries, features, to, add));
 }
 
 template <class Storage>
@@ -279,7 +244,7 @@ void Executor<Storage>::add_output_part(std::int64_t rows) {
     const T added = std::exp(maximum_part_[i] - most);
     T* const output = output_.at(i, output_.features.begin);
     kernels_.scale(features, kept, output);
-    kernels_.axpy(features, added, output_part_ + i * output_.stride(), output);
+    kernels_.axpy(features, added, row_part_ + i * output_.stride(), output);
     sum = sum * kept + sum_part_[i] * added;
     maximum = most;
   }
@@ -288,7 +253,7 @@ void Executor<Storage>::add_output_part(std::int64_t rows) {
 template <class Storage>
 void Executor<Storage>::add_query_part(std::int64_t rows) {
   begin_sums(grad_query_, rows);
-  kernels_.axpy(rows * grad_query_.stride(), T{1}, grad_query_part_, grad_query_.values);
+  kernels_.axpy(rows * grad_query_.stride(), T{1}, row_part_, grad_query_.values);
 }
 
 template <class Storage>
