@@ -8,7 +8,8 @@
 
 namespace cobble {
 
-/// Allocates `bytes` aligned to 64, uninitialised. Throws std::bad_alloc.
+/// Allocates `bytes` aligned to 64, uninitialised; much memory in huge pages where the system has them. Throws
+/// std::bad_alloc.
 void* allocate_aligned(std::size_t bytes);
 void free_aligned(void* memory) noexcept;
 
