@@ -387,6 +387,39 @@ void Executor<Storage>::drop(const Block& block) {
   if (keys) begin_key_sums(named_key_sums(block.operand), block.rows, block.columns);
 }
 
+template <class Storage>
+void Executor<Storage>::expect(std::span<const Block> blocks) {
+  ahead_.clear();
+  const auto add = [this](const Block& block, const auto* data, std::int64_t row_distance,
+                          std::int64_t feature_distance) {
+    if (data == nullptr || feature_distance != 1) return;
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(*data));
+    ahead_.add(data, block.rows.size(), block.columns.size() * kBytes, row_distance * kBytes);
+  };
+  const auto add_input = [&add](const Block& block, const TensorView<const Storage>& tensor, std::int64_t head) {
+    if (tensor.data() == nullptr) return;
+    add(block, tensor.row(block.head.batch, head, block.rows.begin) + block.columns.begin * tensor.strides().features,
+        tensor.strides().tokens, tensor.strides().features);
+  };
+  for (const Block& block : blocks) {
+    switch (block.operand) {
+      case Operand::query: add_input(block, tensors_.query, block.head.query); break;
+      case Operand::grad_output: add_input(block, tensors_.grad_output, block.head.query); break;
+      case Operand::key: add_input(block, tensors_.key, block.head.key_value); break;
+      case Operand::value: add_input(block, tensors_.value, block.head.key_value); break;
+      case Operand::grad_key:
+      case Operand::grad_value: {
+        const KeySums sums = key_sums(block);
+        if (sums.operand != nullptr) break;
+        add(block, sums.matrix.at(block.rows.begin, block.columns.begin), sums.matrix.row_distance,
+            sums.matrix.feature_distance);
+        break;
+      }
+      default: break;
+    }
+  }
+}
+
 template class Executor<float>;
 template class Executor<double>;
 template class Executor<bfloat16>;

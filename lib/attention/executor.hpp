@@ -110,6 +110,8 @@ class Executor final : public WalkVisitor {
   void compute(const Step& step) override;
   void store(const Block& block) override;
   void drop(const Block& block) override;
+  bool looks_ahead() const noexcept override { return !plan_.lists && !plan_.gathers; }
+  void expect(std::span<const Block> blocks) override;
 
  private:
   struct Scratch {
@@ -233,13 +235,13 @@ class Executor final : public WalkVisitor {
   /// whatever type.
   template <class A, class B>
   kernels::Product<T, A, B> pair_product(T alpha, kernels::FeatureRows<const A> keys,
-                                         kernels::FeatureRows<const B> queries, Range features, T* tile) const;
+                                         kernels::FeatureRows<const B> queries, Range features, T* tile);
   template <class A, class B>
   kernels::Product<T, A, B> row_product(T alpha, const A* tile, kernels::FeatureRows<const B> keys, Range features,
-                                        kernels::FeatureRows<T> to, bool add) const;
+                                        kernels::FeatureRows<T> to, bool add);
   template <class A, class B>
   kernels::Product<T, A, B> column_product(T alpha, const A* tile, kernels::FeatureRows<const B> queries,
-                                           Range features, kernels::FeatureRows<T> to, bool add) const;
+                                           Range features, kernels::FeatureRows<T> to, bool add);
   /// Whether a product over this dense tile may touch pairs that do not count.
   bool may_multiply_densely(TileKind kind, Panel<Storage>& operand);
   /// The same of a list of pairs.
@@ -263,6 +265,7 @@ class Executor final : public WalkVisitor {
   Sums output_;
   Sums grad_query_;
   TileMap map_;
+  kernels::LinesAhead ahead_;  ///< what is expected
   TileTerms<T> terms_;
   bool uses_amx_ = std::is_same_v<Storage, bfloat16> && kernels::uses_amx();
   bool uses_avx512_bf16_ = std::is_same_v<Storage, bfloat16> && kernels::uses_avx512_bf16();
@@ -281,7 +284,7 @@ class Executor final : public WalkVisitor {
 template <class Storage>
 template <class A, class B>
 auto Executor<Storage>::pair_product(T alpha, kernels::FeatureRows<const A> keys, kernels::FeatureRows<const B> queries,
-                                     Range features, T* tile) const -> kernels::Product<T, A, B> {
+                                     Range features, T* tile) -> kernels::Product<T, A, B> {
   return {.rows = map_.keys(),
           .columns = map_.stride(),
           .inner = features.size(),
@@ -293,13 +296,14 @@ auto Executor<Storage>::pair_product(T alpha, kernels::FeatureRows<const A> keys
           .c = tile,
           .c_stride = map_.stride(),
           .add = features.begin > 0,
-          .columns_of_row = map_.queries_of_key()};
+          .columns_of_row = map_.queries_of_key(),
+          .ahead = &ahead_};
 }
 
 template <class Storage>
 template <class A, class B>
 auto Executor<Storage>::row_product(T alpha, const A* tile, kernels::FeatureRows<const B> keys, Range features,
-                                    kernels::FeatureRows<T> to, bool add) const -> kernels::Product<T, A, B> {
+                                    kernels::FeatureRows<T> to, bool add) -> kernels::Product<T, A, B> {
   return {.rows = map_.rows(),
           .columns = round_up(features.size(), kPaddedElements),
           .inner = map_.keys(),
@@ -312,13 +316,14 @@ auto Executor<Storage>::row_product(T alpha, const A* tile, kernels::FeatureRows
           .c = to.data,
           .c_stride = to.stride,
           .add = add,
-          .inner_of_row = map_.keys_of_query()};
+          .inner_of_row = map_.keys_of_query(),
+          .ahead = &ahead_};
 }
 
 template <class Storage>
 template <class A, class B>
 auto Executor<Storage>::column_product(T alpha, const A* tile, kernels::FeatureRows<const B> queries, Range features,
-                                       kernels::FeatureRows<T> to, bool add) const -> kernels::Product<T, A, B> {
+                                       kernels::FeatureRows<T> to, bool add) -> kernels::Product<T, A, B> {
   return {.rows = map_.keys(),
           .columns = round_up(features.size(), kPaddedElements),
           .inner = map_.rows(),
@@ -331,7 +336,8 @@ auto Executor<Storage>::column_product(T alpha, const A* tile, kernels::FeatureR
           .c = to.data,
           .c_stride = to.stride,
           .add = add,
-          .inner_of_row = map_.queries_of_key()};
+          .inner_of_row = map_.queries_of_key(),
+          .ahead = &ahead_};
 }
 
 template <class Storage>

@@ -31,7 +31,9 @@ COBBLE_AVX512_BF16 __attribute__((noinline)) void multiply_bf16_block(const Bf16
   const std::int64_t a_stride = p.a_stride;
   const std::int64_t a_inner_stride = p.a_inner_stride;
   const std::int64_t b_stride = p.b_stride;
+  LineWalk ahead = walk_ahead(p.ahead, steps, b);
   for (std::int64_t step = 0; step < steps; ++step) {
+    ahead.fetch();
     __m512bh columns[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) columns[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + v * kLanes));

@@ -50,7 +50,9 @@ HWY_NOINLINE void multiply_block(const Product<T>& p, std::int64_t inner, const 
   const std::int64_t a_stride = p.a_stride;
   const std::int64_t a_inner_stride = p.a_inner_stride;
   const std::int64_t b_stride = p.b_stride;
+  LineWalk ahead = walk_ahead(p.ahead, inner, b);
   for (std::int64_t l = 0; l < inner; ++l) {
+    ahead.fetch();
     V columns[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) columns[v] = hn::LoadU(d, b + v * kLanes);

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "kernels/lines_ahead.hpp"
+
 // The numeric work on tiles: plain pointers in, plain pointers out. Matrices are row-major, `*_stride` elements from
 // row to row. Every sum has an order that depends on the sizes, the intervals and the instruction set alone.
 //
@@ -40,6 +42,8 @@ struct Product {
   const Interval* inner_of_row = nullptr;
   /// For each row of c, which columns are wanted; null: all. What others hold is unspecified.
   const Interval* columns_of_row = nullptr;
+  /// What to ask for meanwhile; null: nothing.
+  LinesAhead* ahead = nullptr;
 };
 
 /// A dense tile of scores.

@@ -46,6 +46,53 @@ std::optional<RowItem> part_of_panel(const PlanData& plan, Product product, cons
   return item;
 }
 
+/// A row item of some head.
+struct HeadItem {
+  Head head;
+  RowItem item;
+};
+
+/// What a slice has reached of the sums over its row panels.
+struct SliceOfKeys {
+  const KeySlices& slices;
+  std::int64_t index = 0;
+  std::vector<bool> begun;  ///< of each column panel
+
+  std::int64_t name(std::int64_t column_panel) const { return slices.named_slice(index, column_panel); }
+};
+
+/// Hints at what follows a tile of a row item: the next one, or after the last the rows and the first tile of the item
+/// that comes next, if any. `slice`: of the one-pass backward; null: forward.
+void expect_next(const PlanData& plan, const HeadItem& here, const PlanTile& tile, const HeadItem* next,
+                 const SliceOfKeys* slice, WalkVisitor& visitor) {
+  if (!visitor.looks_ahead()) return;
+  const bool is_last = &tile == &here.item.tiles.back();
+  if (is_last && next == nullptr) return;
+  const HeadItem& at = is_last ? *next : here;
+  const Product product = slice == nullptr ? Product::forward : Product::backward_rows;
+  const TileNames names(plan, at.head, plan.row_range(product, at.item.panel));
+  std::array<Block, 6> blocks;
+  std::size_t count = 0;
+  if (is_last) {
+    blocks[count++] = names.rows(Operand::query, names.features());
+    if (slice != nullptr) blocks[count++] = names.rows(Operand::grad_output, names.value_features());
+  }
+  if (!is_last || !at.item.tiles.empty()) {
+    const PlanTile& following = is_last ? at.item.tiles.front() : *(&tile + 1);
+    blocks[count++] = names.keys(Operand::value, following, names.value_features());
+    blocks[count++] = names.keys(Operand::key, following, names.features());
+    if (slice != nullptr) {
+      const std::int64_t name = slice->name(plan.key_panel(following.column_begin));
+      for (const Block& sums : {names.keys(Operand::grad_value, following, names.value_features()),
+                                names.keys(Operand::grad_key, following, names.features())}) {
+        blocks[count] = sums;
+        blocks[count++].slice = name;
+      }
+    }
+  }
+  visitor.expect({blocks.data(), count});
+}
+
 /// What rows have summed up.
 struct RowSums {
   Block output;
@@ -69,8 +116,10 @@ void finish_row_panel(const TileNames& names, const RowSums& sums, WalkVisitor& 
   for (const Block& block : {sums.output, sums.row_maximum, sums.row_sum, lse}) visitor.drop(block);
 }
 
-/// A row panel, or a part of its tiles, whose sums go to a slot.
-void forward_row_panel(const PlanData& plan, const Head& head, const RowItem& item, WalkVisitor& visitor) {
+/// A row panel, or a part of its tiles, whose sums go to a slot. `next`: the item that is likely to follow, or null.
+void forward_row_panel(const PlanData& plan, const HeadItem& here, const HeadItem* next, WalkVisitor& visitor) {
+  const Head& head = here.head;
+  const RowItem& item = here.item;
   const TileNames names(plan, head, plan.row_range(Product::forward, item.panel));
   const ProductTiles& sizes = plan.product(Product::forward);
   const Block query = names.rows(Operand::query, names.features());
@@ -82,6 +131,7 @@ void forward_row_panel(const PlanData& plan, const Head& head, const RowItem& it
   for (const PlanTile& tile : item.tiles) {
     const Block score = names.pairs(Operand::score, tile);
     visitor.create(score);
+    expect_next(plan, here, tile, next, nullptr, visitor);
     for_each_chunk(names.features(), sizes.features, [&](Range features) {
       const Block key = names.keys(Operand::key, tile, features);
       bring(key, sizes.streamed, visitor);
@@ -182,15 +232,6 @@ void row_tile(const PlanData& plan, const TileNames& names, const PlanTile& tile
   visitor.drop(key);
 }
 
-/// What a slice has reached of the sums over its row panels.
-struct SliceOfKeys {
-  const KeySlices& slices;
-  std::int64_t index = 0;
-  std::vector<bool> begun;  ///< of each column panel
-
-  std::int64_t name(std::int64_t column_panel) const { return slices.named_slice(index, column_panel); }
-};
-
 /// Adds a tile to the gradients of its keys, which pass through fast memory; P and dS are there, and so are the rows.
 void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& tile, SliceOfKeys& slice,
                  WalkVisitor& visitor) {
@@ -210,8 +251,10 @@ void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& t
 }
 
 /// Gradients of a row panel's queries in one pass, each tile added to the slice of the gradients of its keys.
-void one_pass_row_panel(const PlanData& plan, const Head& head, const RowItem& item, SliceOfKeys& slice,
+void one_pass_row_panel(const PlanData& plan, const HeadItem& here, const HeadItem* next, SliceOfKeys& slice,
                         WalkVisitor& visitor) {
+  const Head& head = here.head;
+  const RowItem& item = here.item;
   const TileNames names(plan, head, plan.row_range(Product::backward_rows, item.panel));
   const Block resident[] = {names.rows(Operand::query, names.features()),
                             names.rows(Operand::grad_output, names.value_features()), names.statistic(Operand::lse),
@@ -223,6 +266,7 @@ void one_pass_row_panel(const PlanData& plan, const Head& head, const RowItem& i
   for (const PlanTile& tile : item.tiles) {
     const Block score = names.pairs(Operand::score, tile);
     const Block grad_score = names.pairs(Operand::grad_score, tile);
+    expect_next(plan, here, tile, next, &slice, visitor);
     row_tile(plan, names, tile, visitor);
     add_to_keys(plan, names, tile, slice, visitor);
     visitor.drop(score);
@@ -288,18 +332,23 @@ std::array<Block, 2> key_sums(const PlanData& plan, const TileNames& names, std:
 void one_pass_items(const PlanData& plan, const Head& group, std::int64_t slice, std::int64_t column_panel,
                     SliceOfKeys& keys, WalkVisitor& visitor) {
   const KeySlices& slices = keys.slices;
-  std::int64_t member = 0;
-  for (std::int64_t index = slices.begins[static_cast<std::size_t>(slice)];
-       index < slices.begins[static_cast<std::size_t>(slice) + 1]; ++index) {
+  auto item_at = [&, member = std::int64_t{0}](std::int64_t index) mutable -> HeadItem {
     while (index >= slices.members[static_cast<std::size_t>(member) + 1]) ++member;
     const Head head{group.batch, group.query + member, group.key_value};
     const std::int64_t item = index - slices.members[static_cast<std::size_t>(member)];
+    return {head, plan.row_item(Product::backward_rows, head, item)};
+  };
+  const std::int64_t end = slices.begins[static_cast<std::size_t>(slice) + 1];
+  for (std::int64_t index = slices.begins[static_cast<std::size_t>(slice)]; index < end; ++index) {
+    const HeadItem here = item_at(index);
+    const HeadItem next = index + 1 < end ? item_at(index + 1) : HeadItem{};
     if (plan.product(Product::backward_rows).rows_pass) {
-      one_pass_passing_rows(plan, head, item, keys, visitor);
+      one_pass_passing_rows(plan, here.head, here.item.panel, keys, visitor);
     } else if (column_panel < 0) {
-      one_pass_row_panel(plan, head, plan.row_item(Product::backward_rows, head, item), keys, visitor);
-    } else if (const auto part = part_of_panel(plan, Product::backward_rows, head, item, column_panel)) {
-      one_pass_row_panel(plan, head, *part, keys, visitor);
+      one_pass_row_panel(plan, here, index + 1 < end ? &next : nullptr, keys, visitor);
+    } else if (const auto part =
+                   part_of_panel(plan, Product::backward_rows, here.head, here.item.panel, column_panel)) {
+      one_pass_row_panel(plan, {here.head, *part}, nullptr, keys, visitor);
     }
   }
 }
@@ -545,7 +594,7 @@ void recompute_forward(const PlanData& plan, const PhaseConsumer& consume) {
       consume_row_panels(plan, Product::forward, "rows", consume,
                          [&plan, panel](const Head& head, std::int64_t row_panel, WalkVisitor& visitor) {
                            const auto part = part_of_panel(plan, Product::forward, head, row_panel, panel);
-                           if (part) forward_row_panel(plan, head, *part, visitor);
+                           if (part) forward_row_panel(plan, {head, *part}, nullptr, visitor);
                          });
     }
     return consume_shared_panels(plan, Product::forward, "joined rows", consume, join_row_panel);
@@ -554,8 +603,13 @@ void recompute_forward(const PlanData& plan, const PhaseConsumer& consume) {
   consume({"rows", plan.problem.batch * heads * most, [&plan, heads, most](std::int64_t task, WalkVisitor& visitor) {
              const std::int64_t query = task / most % heads;
              const Head head{task / most / heads, query, query / plan.heads_per_group()};
-             if (task % most >= plan.row_items(Product::forward, head)) return;
-             forward_row_panel(plan, head, plan.row_item(Product::forward, head, task % most), visitor);
+             const std::int64_t items = plan.row_items(Product::forward, head);
+             const std::int64_t item = task % most;
+             if (item >= items) return;
+             const bool is_last = item + 1 == items;
+             const HeadItem next{head, is_last ? RowItem{} : plan.row_item(Product::forward, head, item + 1)};
+             forward_row_panel(plan, {head, plan.row_item(Product::forward, head, item)}, is_last ? nullptr : &next,
+                               visitor);
            }});
   consume_shared_panels(plan, Product::forward, "joined rows", consume, join_row_panel);
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "cobble/pattern.hpp"
@@ -143,6 +144,11 @@ class WalkVisitor {
   /// Copies a block from fast to slow memory; it stays in fast memory until dropped.
   virtual void store(const Block& block) = 0;
   virtual void drop(const Block& block) = 0;
+
+  /// Whether it makes use of expect().
+  virtual bool looks_ahead() const noexcept { return false; }
+  /// Hints at blocks that are loaded or streamed soon, after the steps at hand. What was expected before no longer is.
+  virtual void expect(std::span<const Block>) {}
 };
 
 struct Phase {
