@@ -66,13 +66,22 @@ HWY_NOINLINE void multiply_block(const Product<T>& p, std::int64_t inner, const 
     b += b_stride;
   }
   const V alpha = hn::Set(d, p.alpha);
+  const std::int64_t c_stride = p.c_stride;
+  if (p.add) {
+#pragma GCC unroll 32
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        T* const to = c + r * c_stride + v * kLanes;
+        hn::StoreU(hn::MulAdd(alpha, sums[r][v], hn::LoadU(d, to)), d, to);
+      }
+    }
+    return;
+  }
 #pragma GCC unroll 32
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      T* const to = c + r * p.c_stride + v * kLanes;
-      hn::StoreU(p.add ? hn::MulAdd(alpha, sums[r][v], hn::LoadU(d, to)) : hn::Mul(alpha, sums[r][v]), d, to);
-    }
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(hn::Mul(alpha, sums[r][v]), d, c + r * c_stride + v * kLanes);
   }
 }
 
