@@ -38,13 +38,13 @@ HWY_INLINE T exponentials(std::int64_t n, T shift, const T* x, T* to) {
   auto total = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    const auto p = exponential(d, hn::Sub(hn::LoadU(d, x + i), by));
+    const auto p = exponential<false>(d, hn::Sub(hn::LoadU(d, x + i), by));
     total = hn::Add(total, p);
     if constexpr (kStore) hn::StoreU(p, d, to + i);
   }
   if (i < n) {
     const auto there = hn::FirstN(d, static_cast<std::size_t>(n - i));
-    const auto p = hn::IfThenElseZero(there, exponential(d, hn::Sub(load_first(d, x + i, n - i), by)));
+    const auto p = hn::IfThenElseZero(there, exponential<false>(d, hn::Sub(load_first(d, x + i, n - i), by)));
     total = hn::Add(total, p);
     if constexpr (kStore) store_first(d, p, to + i, n - i);
   }
