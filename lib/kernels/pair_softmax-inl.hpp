@@ -58,7 +58,7 @@ HWY_INLINE bool pair_statistics(const PairTile& pairs, T* values, T* maximum_of_
   for_each_row(pairs, [&](std::int64_t row, std::int64_t count, std::int32_t begin) HWY_ATTR {
     const T before = maximum_of_row[row];
     const T largest = maximum(count, values + begin);
-    const T after = largest > before ? largest : before;
+    const T after = largest > before + static_cast<T>(kMaximumLag) ? largest : before;
     const T shift = after == kLowest ? T{0} : after;
     const T total = exponentials<kStore>(count, shift, values + begin, values + begin);
     T factor = T{1};

@@ -151,7 +151,9 @@ HWY_INLINE bool softmax(const Pairs& pairs, const DenseTile<T>& tile, T* maximum
   for (std::int64_t query = 0; query < tile.queries; query += kLanes) {
     const Column column(d, pairs, query);
     const auto before = hn::LoadU(d, maximum + query);
-    const auto after = column_maximum(d, tile, column, query, before);
+    const auto largest = column_maximum(d, tile, column, query, before);
+    const auto after =
+        hn::IfThenElse(hn::Lt(hn::Add(before, hn::Set(d, static_cast<T>(kMaximumLag))), largest), largest, before);
     // A row whose scores are all -infinity so far has nothing to be measured against: exp(-inf - -inf) is no number.
     const auto shift = hn::IfThenZeroElse(hn::Eq(after, lowest), after);
     const auto factor = exponential<false>(d, hn::Sub(before, shift));
