@@ -209,16 +209,34 @@ void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& t
   add(names.keys(Operand::grad_key, tile, names.features()), Operation::grad_key);
 }
 
-/// Gradients of a row panel's queries in one pass, each tile added to the slice of the gradients of its keys.
+/// Delta of a row panel while its dO is at hand.
+void create_delta(const TileNames& names, WalkVisitor& visitor) {
+  const Block delta = names.statistic(Operand::delta);
+  const Block output = names.rows(Operand::output, names.value_features());
+  visitor.create(delta);
+  visitor.stream(output, 1, Stream::in);
+  visitor.compute(names.step(Operation::delta));
+  visitor.drop(output);
+  visitor.store(delta);
+}
+
+/// Gradients of a row panel's queries in one pass, each tile added to the slice of the gradients of its keys. Parts of
+/// a shared panel find delta.
 void one_pass_row_panel(const PlanData& plan, const Head& head, const RowItem& item, SliceOfKeys& slice,
                         WalkVisitor& visitor) {
   const TileNames names(plan, head, plan.row_range(Product::backward_rows, item.panel));
-  const Block resident[] = {names.rows(Operand::query, names.features()),
-                            names.rows(Operand::grad_output, names.value_features()), names.statistic(Operand::lse),
-                            names.statistic(Operand::delta)};
+  const Block query = names.rows(Operand::query, names.features());
+  const Block grad_output = names.rows(Operand::grad_output, names.value_features());
+  const Block lse = names.statistic(Operand::lse);
+  const Block delta = names.statistic(Operand::delta);
   Block grad_query = names.rows(Operand::grad_query, names.features());
   grad_query.slice = item.slot + 1;
-  for (const Block& block : resident) visitor.load(block);
+  for (const Block& block : {query, grad_output, lse}) visitor.load(block);
+  if (item.slot < 0) {
+    create_delta(names, visitor);
+  } else {
+    visitor.load(delta);
+  }
   item.begins ? visitor.create(grad_query) : visitor.load(grad_query);
   for (const PlanTile& tile : item.tiles) {
     const Block score = names.pairs(Operand::score, tile);
@@ -230,7 +248,7 @@ void one_pass_row_panel(const PlanData& plan, const Head& head, const RowItem& i
   }
   visitor.store(grad_query);
   visitor.drop(grad_query);
-  for (const Block& block : resident) visitor.drop(block);
+  for (const Block& block : {query, grad_output, lse, delta}) visitor.drop(block);
 }
 
 /// The same with the keys of a tile in fast memory and the rows of a long panel passing by.
@@ -394,14 +412,9 @@ void two_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
   const Block grad_output = names.rows(Operand::grad_output, names.value_features());
   const Block lse = names.statistic(Operand::lse);
   const Block delta = names.statistic(Operand::delta);
-  const Block output = names.rows(Operand::output, names.value_features());
   const Block grad_query = names.rows(Operand::grad_query, names.features());
   for (const Block& block : {query, grad_output, lse}) visitor.load(block);
-  visitor.create(delta);
-  visitor.stream(output, 1, Stream::in);
-  visitor.compute(names.step(Operation::delta));
-  visitor.drop(output);
-  visitor.store(delta);
+  create_delta(names, visitor);
   visitor.create(grad_query);
   for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
     const Block score = names.pairs(Operand::score, tile);
@@ -498,10 +511,19 @@ void two_pass_column_panel(const PlanData& plan, const Head& group, std::int64_t
 }
 
 void backward_in_one_pass(const PlanData& plan, const PhaseConsumer& consume) {
-  consume_row_panels(plan, Product::backward_rows, "delta", consume,
-                     [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
-                       walk_delta(TileNames(plan, head, plan.row_range(Product::backward_rows, panel)), visitor);
-                     });
+  // Where one task sees all of a row panel's tiles, delta comes with them.
+  if (plan.product(Product::backward_rows).rows_pass) {
+    consume_row_panels(plan, Product::backward_rows, "delta", consume,
+                       [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
+                         walk_delta(TileNames(plan, head, plan.row_range(Product::backward_rows, panel)), visitor);
+                       });
+  } else {
+    consume_shared_panels(plan, Product::backward_rows, "delta", consume,
+                          [](const PlanData& data, const Head& head, const SharedPanel& panel, WalkVisitor& visitor) {
+                            walk_delta(TileNames(data, head, data.row_range(Product::backward_rows, panel.panel)),
+                                       visitor);
+                          });
+  }
   backward_in_slices(plan, consume);
 }
 
