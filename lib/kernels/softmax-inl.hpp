@@ -22,7 +22,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // A kind of tile says which pairs count. Of a vector of neighbouring queries, its column, that is: between which keys
-// these pairs stand, and which lanes of a key there.
+// these pairs stand, which keys among them all of its queries attend to, and which lanes of the other keys.
 
 /// All of a dense tile's pairs count.
 template <class T>
@@ -33,8 +33,9 @@ struct WholeTile {
   template <class D>
   struct Column {
     Interval keys;
+    Interval whole;
 
-    HWY_INLINE Column(D, const WholeTile& tile, std::int64_t) : keys(tile.keys) {}
+    HWY_INLINE Column(D, const WholeTile& tile, std::int64_t) : keys(tile.keys), whole(tile.keys) {}
     HWY_INLINE hn::Vec<D> select(D, std::int64_t, hn::Vec<D> value, hn::Vec<D>) const { return value; }
   };
 };
@@ -51,6 +52,7 @@ struct BitTile {
   template <class D>
   struct Column {
     Interval keys;
+    Interval whole{0, 0};  // no one has counted
     const std::uint64_t* first;
     std::int64_t words;
     int shift;
@@ -75,16 +77,21 @@ struct IntervalTile {
   template <class D>
   struct Column {
     Interval keys;
+    Interval whole;
     hn::Vec<D> begin;
     hn::Vec<D> end;
 
     HWY_INLINE Column(D d, const IntervalTile& tile, std::int64_t query)
-        : keys(hull(tile.intervals + query, hn::MaxLanes(d))) {
+        : keys(hull(tile.intervals + query, hn::MaxLanes(d))), whole(keys) {
       HWY_ALIGN T ends[2][hn::MaxLanes(d)];
       for (std::int64_t lane = 0; lane < static_cast<std::int64_t>(hn::MaxLanes(d)); ++lane) {
-        ends[0][lane] = static_cast<T>(tile.intervals[query + lane].begin);
-        ends[1][lane] = static_cast<T>(tile.intervals[query + lane].end);
+        const Interval interval = tile.intervals[query + lane];
+        ends[0][lane] = static_cast<T>(interval.begin);
+        ends[1][lane] = static_cast<T>(interval.end);
+        whole.begin = interval.begin > whole.begin ? interval.begin : whole.begin;
+        whole.end = interval.end < whole.end ? interval.end : whole.end;
       }
+      if (whole.begin >= whole.end) whole = {keys.begin, keys.begin};
       begin = hn::Load(d, ends[0]);
       end = hn::Load(d, ends[1]);
     }
@@ -111,15 +118,28 @@ HWY_INLINE void clear_others(D d, const DenseTile<T>& tile, Interval keys, std::
   for (std::int64_t key = keys.end; key < tile.keys; ++key) hn::StoreU(hn::Zero(d), d, first + key * tile.stride);
 }
 
+/// Calls visit(key, select) for the keys of a column in ascending order; select(value, other) is value in the lanes of
+/// pairs that count.
+template <class D, class Column, class Visit>
+HWY_INLINE void for_each_key(D d, const Column& column, Visit visit) {
+  const auto visit_some = [&](std::int64_t key) HWY_ATTR {
+    visit(key, [&](auto value, auto other) HWY_ATTR { return column.select(d, key, value, other); });
+  };
+  std::int64_t key = column.keys.begin;
+  for (; key < column.whole.begin; ++key) visit_some(key);
+  for (; key < column.whole.end; ++key) visit(key, [](auto value, auto) HWY_ATTR { return value; });
+  for (; key < column.keys.end; ++key) visit_some(key);
+}
+
 /// value = update(key, value) for the pairs of each key that count, 0 for the others.
 template <class D, class Column, class T, class Update>
 HWY_INLINE void update_keys(D d, const DenseTile<T>& tile, const Column& column, std::int64_t query, Update update) {
   clear_others(d, tile, column.keys, query);
-  T* at = tile.values + column.keys.begin * tile.stride + query;
-  const auto zero = hn::Zero(d);
-  for (std::int64_t key = column.keys.begin; key < column.keys.end; ++key, at += tile.stride) {
-    hn::StoreU(column.select(d, key, update(key, hn::LoadU(d, at)), zero), d, at);
-  }
+  T* const first = tile.values + query;
+  for_each_key(d, column, [&](std::int64_t key, auto select) HWY_ATTR {
+    T* const at = first + key * tile.stride;
+    hn::StoreU(select(update(key, hn::LoadU(d, at)), hn::Zero(d)), d, at);
+  });
 }
 
 template <class D, class Column, class T>
@@ -128,15 +148,20 @@ HWY_INLINE hn::Vec<D> column_maximum(D d, const DenseTile<T>& tile, const Column
   const auto lowest = hn::Neg(hn::Inf(d));
   hn::Vec<D> even = maximum;
   hn::Vec<D> odd = maximum;
-  const T* at = tile.values + query;
-  const auto value = [&](std::int64_t key)
-                         HWY_ATTR { return column.select(d, key, hn::LoadU(d, at + key * tile.stride), lowest); };
+  const T* const first = tile.values + query;
+  const auto value = [&](std::int64_t key) HWY_ATTR { return hn::LoadU(d, first + key * tile.stride); };
+  const auto some = [&](std::int64_t key) HWY_ATTR { return column.select(d, key, value(key), lowest); };
   std::int64_t key = column.keys.begin;
-  for (; key + 2 <= column.keys.end; key += 2) {
-    even = hn::Max(value(key), even);  // the second operand wins over a NaN
+  for (; key < column.whole.begin; ++key) even = hn::Max(some(key), even);  // the second operand wins over a NaN
+  for (; key + 2 <= column.whole.end; key += 2) {
+    even = hn::Max(value(key), even);
     odd = hn::Max(value(key + 1), odd);
   }
-  if (key < column.keys.end) even = hn::Max(value(key), even);
+  for (; key + 2 <= column.keys.end; key += 2) {
+    even = hn::Max(some(key), even);
+    odd = hn::Max(some(key + 1), odd);
+  }
+  if (key < column.keys.end) even = hn::Max(some(key), even);
   return hn::Max(even, odd);
 }
 
@@ -159,12 +184,13 @@ HWY_INLINE bool softmax(const Pairs& pairs, const DenseTile<T>& tile, T* maximum
     const auto factor = exponential<false>(d, hn::Sub(before, shift));
     auto total = hn::Zero(d);
     if constexpr (!kKeepScores) clear_others(d, tile, column.keys, query);
-    T* at = tile.values + column.keys.begin * tile.stride + query;
-    for (std::int64_t key = column.keys.begin; key < column.keys.end; ++key, at += tile.stride) {
-      const auto p = column.select(d, key, exponential<false>(d, hn::Sub(hn::LoadU(d, at), shift)), hn::Zero(d));
+    T* const first = tile.values + query;
+    for_each_key(d, column, [&](std::int64_t key, auto select) HWY_ATTR {
+      T* const at = first + key * tile.stride;
+      const auto p = select(exponential<false>(d, hn::Sub(hn::LoadU(d, at), shift)), hn::Zero(d));
       total = hn::Add(total, p);
       if constexpr (!kKeepScores) hn::StoreU(p, d, at);
-    }
+    });
     if constexpr (!kKeepScores) {
       hn::StoreU(factor, d, rescale + query);
       rescaled = rescaled || !hn::AllTrue(d, hn::Eq(factor, one));
