@@ -404,6 +404,7 @@ void Executor<Storage>::expect(std::span<const Block> blocks) {
   for (const Block& block : blocks) {
     switch (block.operand) {
       case Operand::query: add_input(block, tensors_.query, block.head.query); break;
+      case Operand::output: add_input(block, tensors_.result_output, block.head.query); break;
       case Operand::grad_output: add_input(block, tensors_.grad_output, block.head.query); break;
       case Operand::key: add_input(block, tensors_.key, block.head.key_value); break;
       case Operand::value: add_input(block, tensors_.value, block.head.key_value); break;

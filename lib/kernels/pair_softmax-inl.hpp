@@ -38,13 +38,13 @@ HWY_INLINE T exponentials(std::int64_t n, T shift, const T* x, T* to) {
   auto total = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    const auto p = exponential(d, hn::Sub(hn::LoadU(d, x + i), by));
+    const auto p = exponential<false>(d, hn::Sub(hn::LoadU(d, x + i), by));
     total = hn::Add(total, p);
     if constexpr (kStore) hn::StoreU(p, d, to + i);
   }
   if (i < n) {
     const auto there = hn::FirstN(d, static_cast<std::size_t>(n - i));
-    const auto p = hn::IfThenElseZero(there, exponential(d, hn::Sub(load_first(d, x + i, n - i), by)));
+    const auto p = hn::IfThenElseZero(there, exponential<false>(d, hn::Sub(load_first(d, x + i, n - i), by)));
     total = hn::Add(total, p);
     if constexpr (kStore) store_first(d, p, to + i, n - i);
   }
@@ -58,7 +58,7 @@ HWY_INLINE bool pair_statistics(const PairTile& pairs, T* values, T* maximum_of_
   for_each_row(pairs, [&](std::int64_t row, std::int64_t count, std::int32_t begin) HWY_ATTR {
     const T before = maximum_of_row[row];
     const T largest = maximum(count, values + begin);
-    const T after = largest > before ? largest : before;
+    const T after = largest > before + static_cast<T>(kMaximumLag) ? largest : before;
     const T shift = after == kLowest ? T{0} : after;
     const T total = exponentials<kStore>(count, shift, values + begin, values + begin);
     T factor = T{1};

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "kernels/bf16_block.hpp"
+#include "kernels/hull-inl.hpp"
 #include "kernels/tile_kernels.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -101,17 +102,6 @@ HWY_INLINE void multiply_block(const Bf16PairProduct& p, std::int64_t steps, con
 /// Whole pairs.
 HWY_INLINE Interval steps_of(const Bf16PairProduct&, Interval inner) { return {inner.begin / 2, (inner.end + 1) / 2}; }
 #endif
-
-/// The smallest interval that holds those of `count` rows; empty ones do not count.
-HWY_INLINE Interval hull(const Interval* intervals, int count) {
-  Interval result{INT32_MAX, 0};
-  for (int r = 0; r < count; ++r) {
-    if (intervals[r].begin >= intervals[r].end) continue;
-    result.begin = intervals[r].begin < result.begin ? intervals[r].begin : result.begin;
-    result.end = intervals[r].end > result.end ? intervals[r].end : result.end;
-  }
-  return result.begin < result.end ? result : Interval{0, 0};
-}
 
 /// kRows rows of c and `vectors` of the kVectors or fewer vectors from `column` on.
 template <int kRows, int kVectors, class T, class A, class B>

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "kernels/exponential-inl.hpp"
+#include "kernels/hull-inl.hpp"
 #include "kernels/tile_kernels.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,13 +21,21 @@ namespace cobble::kernels::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// A kind of tile says which pairs count. Of a vector of neighbouring queries, its column, that is: between which keys
+// these pairs stand, which keys among them all of its queries attend to, and which lanes of the other keys.
+
 /// All of a dense tile's pairs count.
 template <class T>
 struct WholeTile {
-  explicit WholeTile(const DenseTile<T>&) {}
+  Interval keys;
+
+  explicit WholeTile(const DenseTile<T>& tile) : keys{0, static_cast<std::int32_t>(tile.keys)} {}
   template <class D>
   struct Column {
-    Column(D, const WholeTile&, std::int64_t) {}
+    Interval keys;
+    Interval whole;
+
+    HWY_INLINE Column(D, const WholeTile& tile, std::int64_t) : keys(tile.keys), whole(tile.keys) {}
     HWY_INLINE hn::Vec<D> select(D, std::int64_t, hn::Vec<D> value, hn::Vec<D>) const { return value; }
   };
 };
@@ -34,18 +43,22 @@ struct WholeTile {
 /// Those count that have their bit set.
 template <class T>
 struct BitTile {
+  Interval keys;
   const std::uint64_t* bits;
   std::int64_t words;
 
-  explicit BitTile(const DenseTile<T>& tile) : bits(tile.bits), words(tile.words) {}
+  explicit BitTile(const DenseTile<T>& tile)
+      : keys{0, static_cast<std::int32_t>(tile.keys)}, bits(tile.bits), words(tile.words) {}
   template <class D>
   struct Column {
+    Interval keys;
+    Interval whole{0, 0};  // no one has counted
     const std::uint64_t* first;
     std::int64_t words;
     int shift;
 
     HWY_INLINE Column(D, const BitTile& tile, std::int64_t query)
-        : first(tile.bits + query / 64), words(tile.words), shift(static_cast<int>(query % 64)) {}
+        : keys(tile.keys), first(tile.bits + query / 64), words(tile.words), shift(static_cast<int>(query % 64)) {}
     HWY_INLINE hn::Vec<D> select(D d, std::int64_t key, hn::Vec<D> value, hn::Vec<D> other) const {
       const std::uint64_t word = first[key * words] >> shift;
       std::uint8_t bytes[8];
@@ -63,15 +76,22 @@ struct IntervalTile {
   explicit IntervalTile(const DenseTile<T>& tile) : intervals(tile.keys_of_query) {}
   template <class D>
   struct Column {
+    Interval keys;
+    Interval whole;
     hn::Vec<D> begin;
     hn::Vec<D> end;
 
-    HWY_INLINE Column(D d, const IntervalTile& tile, std::int64_t query) {
+    HWY_INLINE Column(D d, const IntervalTile& tile, std::int64_t query)
+        : keys(hull(tile.intervals + query, hn::MaxLanes(d))), whole(keys) {
       HWY_ALIGN T ends[2][hn::MaxLanes(d)];
       for (std::int64_t lane = 0; lane < static_cast<std::int64_t>(hn::MaxLanes(d)); ++lane) {
-        ends[0][lane] = static_cast<T>(tile.intervals[query + lane].begin);
-        ends[1][lane] = static_cast<T>(tile.intervals[query + lane].end);
+        const Interval interval = tile.intervals[query + lane];
+        ends[0][lane] = static_cast<T>(interval.begin);
+        ends[1][lane] = static_cast<T>(interval.end);
+        whole.begin = interval.begin > whole.begin ? interval.begin : whole.begin;
+        whole.end = interval.end < whole.end ? interval.end : whole.end;
       }
+      if (whole.begin >= whole.end) whole = {keys.begin, keys.begin};
       begin = hn::Load(d, ends[0]);
       end = hn::Load(d, ends[1]);
     }
@@ -90,14 +110,36 @@ HWY_INLINE auto with_pairs_of(const DenseTile<T>& tile, Visit visit) {
   return visit(WholeTile<T>(tile));
 }
 
+/// The values of a column are 0 for keys out of the reach of its pairs.
+template <class D, class T>
+HWY_INLINE void clear_others(D d, const DenseTile<T>& tile, Interval keys, std::int64_t query) {
+  T* const first = tile.values + query;
+  for (std::int64_t key = 0; key < keys.begin; ++key) hn::StoreU(hn::Zero(d), d, first + key * tile.stride);
+  for (std::int64_t key = keys.end; key < tile.keys; ++key) hn::StoreU(hn::Zero(d), d, first + key * tile.stride);
+}
+
+/// Calls visit(key, select) for the keys of a column in ascending order; select(value, other) is value in the lanes of
+/// pairs that count.
+template <class D, class Column, class Visit>
+HWY_INLINE void for_each_key(D d, const Column& column, Visit visit) {
+  const auto visit_some = [&](std::int64_t key) HWY_ATTR {
+    visit(key, [&](auto value, auto other) HWY_ATTR { return column.select(d, key, value, other); });
+  };
+  std::int64_t key = column.keys.begin;
+  for (; key < column.whole.begin; ++key) visit_some(key);
+  for (; key < column.whole.end; ++key) visit(key, [](auto value, auto) HWY_ATTR { return value; });
+  for (; key < column.keys.end; ++key) visit_some(key);
+}
+
 /// value = update(key, value) for the pairs of each key that count, 0 for the others.
 template <class D, class Column, class T, class Update>
 HWY_INLINE void update_keys(D d, const DenseTile<T>& tile, const Column& column, std::int64_t query, Update update) {
-  T* at = tile.values + query;
-  const auto zero = hn::Zero(d);
-  for (std::int64_t key = 0; key < tile.keys; ++key, at += tile.stride) {
-    hn::StoreU(column.select(d, key, update(key, hn::LoadU(d, at)), zero), d, at);
-  }
+  clear_others(d, tile, column.keys, query);
+  T* const first = tile.values + query;
+  for_each_key(d, column, [&](std::int64_t key, auto select) HWY_ATTR {
+    T* const at = first + key * tile.stride;
+    hn::StoreU(select(update(key, hn::LoadU(d, at)), hn::Zero(d)), d, at);
+  });
 }
 
 template <class D, class Column, class T>
@@ -106,15 +148,20 @@ HWY_INLINE hn::Vec<D> column_maximum(D d, const DenseTile<T>& tile, const Column
   const auto lowest = hn::Neg(hn::Inf(d));
   hn::Vec<D> even = maximum;
   hn::Vec<D> odd = maximum;
-  const T* at = tile.values + query;
-  const auto value = [&](std::int64_t key)
-                         HWY_ATTR { return column.select(d, key, hn::LoadU(d, at + key * tile.stride), lowest); };
-  std::int64_t key = 0;
-  for (; key + 2 <= tile.keys; key += 2) {
-    even = hn::Max(value(key), even);  // the second operand wins over a NaN
+  const T* const first = tile.values + query;
+  const auto value = [&](std::int64_t key) HWY_ATTR { return hn::LoadU(d, first + key * tile.stride); };
+  const auto some = [&](std::int64_t key) HWY_ATTR { return column.select(d, key, value(key), lowest); };
+  std::int64_t key = column.keys.begin;
+  for (; key < column.whole.begin; ++key) even = hn::Max(some(key), even);  // the second operand wins over a NaN
+  for (; key + 2 <= column.whole.end; key += 2) {
+    even = hn::Max(value(key), even);
     odd = hn::Max(value(key + 1), odd);
   }
-  if (key < tile.keys) even = hn::Max(value(key), even);
+  for (; key + 2 <= column.keys.end; key += 2) {
+    even = hn::Max(some(key), even);
+    odd = hn::Max(some(key + 1), odd);
+  }
+  if (key < column.keys.end) even = hn::Max(some(key), even);
   return hn::Max(even, odd);
 }
 
@@ -129,17 +176,21 @@ HWY_INLINE bool softmax(const Pairs& pairs, const DenseTile<T>& tile, T* maximum
   for (std::int64_t query = 0; query < tile.queries; query += kLanes) {
     const Column column(d, pairs, query);
     const auto before = hn::LoadU(d, maximum + query);
-    const auto after = column_maximum(d, tile, column, query, before);
+    const auto largest = column_maximum(d, tile, column, query, before);
+    const auto after =
+        hn::IfThenElse(hn::Lt(hn::Add(before, hn::Set(d, static_cast<T>(kMaximumLag))), largest), largest, before);
     // A row whose scores are all -infinity so far has nothing to be measured against: exp(-inf - -inf) is no number.
     const auto shift = hn::IfThenZeroElse(hn::Eq(after, lowest), after);
-    const auto factor = exponential(d, hn::Sub(before, shift));
+    const auto factor = exponential<false>(d, hn::Sub(before, shift));
     auto total = hn::Zero(d);
-    T* at = tile.values + query;
-    for (std::int64_t key = 0; key < tile.keys; ++key, at += tile.stride) {
-      const auto p = column.select(d, key, exponential(d, hn::Sub(hn::LoadU(d, at), shift)), hn::Zero(d));
+    if constexpr (!kKeepScores) clear_others(d, tile, column.keys, query);
+    T* const first = tile.values + query;
+    for_each_key(d, column, [&](std::int64_t key, auto select) HWY_ATTR {
+      T* const at = first + key * tile.stride;
+      const auto p = select(exponential<false>(d, hn::Sub(hn::LoadU(d, at), shift)), hn::Zero(d));
       total = hn::Add(total, p);
       if constexpr (!kKeepScores) hn::StoreU(p, d, at);
-    }
+    });
     if constexpr (!kKeepScores) {
       hn::StoreU(factor, d, rescale + query);
       rescaled = rescaled || !hn::AllTrue(d, hn::Eq(factor, one));

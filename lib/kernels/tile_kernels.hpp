@@ -17,6 +17,10 @@ namespace cobble::kernels {
 /// Rows of panels and tiles that kernels read and write whole vectors of are padded to a multiple of this.
 inline constexpr std::int64_t kPaddedElements = 16;
 
+/// By how much a score may exceed what is kept as its row's maximum. Exponentials of differences reach exp(8) then, far
+/// from overflow, and few tiles find a row whose sums have to be rescaled.
+inline constexpr int kMaximumLag = 8;
+
 /// A half-open range.
 struct Interval {
   std::int32_t begin = 0;
@@ -83,8 +87,8 @@ struct TileKernels {
                     std::int64_t column_distance, T* to, std::int64_t to_stride);
 
   /// Scores become exp(score - maximum), 0 outside the pattern; maxima and sums are updated, and rescale[i] = exp(old
-  /// maximum - new maximum). A query without scores above -infinity keeps them. Returns whether any rescale differs
-  /// from 1.
+  /// maximum - new maximum). A query keeps its maximum unless a score exceeds it by more than kMaximumLag. Returns
+  /// whether any rescale differs from 1.
   bool (*online_softmax)(const DenseTile<T>& score, T* maximum, T* sum, T* rescale);
   /// Maxima and sums alone.
   void (*row_statistics)(const DenseTile<T>& score, T* maximum, T* sum);

@@ -499,7 +499,9 @@ void predict_by_formula(const PlanData& plan, const AttentionSize& size, Candida
     summary.backward_formula_words = heads * recompute_backward_traffic(size, tiles).words();
     return;
   }
-  // One pass: what the row pass moves, and dK, dV read and written for each panel that touches a key.
+  // One pass: what the row pass moves, and dK, dV read and written for each panel that touches a key. Delta is a pass
+  // before where rows pass by.
+  const double times = candidate.product(Product::backward_rows).rows_pass ? 3 : 2;
   const double rows = static_cast<double>(panel(Product::backward_rows).rows);
   const double visits = static_cast<double>(size.keys) * std::ceil(static_cast<double>(size.queries) / rows) *
                         touched_share(density(size), rows);
@@ -507,7 +509,7 @@ void predict_by_formula(const PlanData& plan, const AttentionSize& size, Candida
   const auto queries = static_cast<double>(size.queries);
   summary.backward_formula_words =
       heads * (visits * 3 * features + static_cast<double>(size.keys) * features +
-               queries * (2 * static_cast<double>(size.head_dim) + 3 * static_cast<double>(size.value_dim) + 3));
+               queries * (2 * static_cast<double>(size.head_dim) + times * static_cast<double>(size.value_dim + 1)));
 }
 
 }  // namespace cobble::detail

@@ -301,9 +301,9 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
           backward.columns * 3 * (k + v) + backward.touched_rows * (4 * q + 2 * d_v + 2) + rows * (2 * q + 2 * d_v);
     } else {
       const double times = candidate.product(Product::backward_rows).streamed > 0 ? 4 : 3;
-      backward_words = keys_moved(Product::backward_rows, backward) * times * (k + v) + rows * (2 * q + 3 * d_v + 3);
+      backward_words = keys_moved(Product::backward_rows, backward) * times * (k + v) + rows * (2 * q + 2 * d_v + 2);
       if (candidate.product(Product::backward_rows).panel_by_panel) {
-        backward_words += backward.touched_rows * (3 * q + d_v + 2);
+        backward_words += backward.touched_rows * (3 * q + d_v + 2) + rows * (d_v + 1);
       }
     }
     if (two) backward_words += cost.tally(Product::backward_columns).touched_rows * (q + d_v + 2);

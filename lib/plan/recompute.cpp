@@ -71,11 +71,12 @@ void expect_next(const PlanData& plan, const HeadItem& here, const PlanTile& til
   const HeadItem& at = is_last ? *next : here;
   const Product product = slice == nullptr ? Product::forward : Product::backward_rows;
   const TileNames names(plan, at.head, plan.row_range(product, at.item.panel));
-  std::array<Block, 6> blocks;
+  std::array<Block, 7> blocks;
   std::size_t count = 0;
   if (is_last) {
     blocks[count++] = names.rows(Operand::query, names.features());
     if (slice != nullptr) blocks[count++] = names.rows(Operand::grad_output, names.value_features());
+    if (slice != nullptr && at.item.slot < 0) blocks[count++] = names.rows(Operand::output, names.value_features());
   }
   if (!is_last || !at.item.tiles.empty()) {
     const PlanTile& following = is_last ? at.item.tiles.front() : *(&tile + 1);
@@ -250,18 +251,36 @@ void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& t
   add(names.keys(Operand::grad_key, tile, names.features()), Operation::grad_key);
 }
 
-/// Gradients of a row panel's queries in one pass, each tile added to the slice of the gradients of its keys.
+/// Delta of a row panel while its dO is at hand.
+void create_delta(const TileNames& names, WalkVisitor& visitor) {
+  const Block delta = names.statistic(Operand::delta);
+  const Block output = names.rows(Operand::output, names.value_features());
+  visitor.create(delta);
+  visitor.stream(output, 1, Stream::in);
+  visitor.compute(names.step(Operation::delta));
+  visitor.drop(output);
+  visitor.store(delta);
+}
+
+/// Gradients of a row panel's queries in one pass, each tile added to the slice of the gradients of its keys. Parts of
+/// a shared panel find delta.
 void one_pass_row_panel(const PlanData& plan, const HeadItem& here, const HeadItem* next, SliceOfKeys& slice,
                         WalkVisitor& visitor) {
   const Head& head = here.head;
   const RowItem& item = here.item;
   const TileNames names(plan, head, plan.row_range(Product::backward_rows, item.panel));
-  const Block resident[] = {names.rows(Operand::query, names.features()),
-                            names.rows(Operand::grad_output, names.value_features()), names.statistic(Operand::lse),
-                            names.statistic(Operand::delta)};
+  const Block query = names.rows(Operand::query, names.features());
+  const Block grad_output = names.rows(Operand::grad_output, names.value_features());
+  const Block lse = names.statistic(Operand::lse);
+  const Block delta = names.statistic(Operand::delta);
   Block grad_query = names.rows(Operand::grad_query, names.features());
   grad_query.slice = item.slot + 1;
-  for (const Block& block : resident) visitor.load(block);
+  for (const Block& block : {query, grad_output, lse}) visitor.load(block);
+  if (item.slot < 0) {
+    create_delta(names, visitor);
+  } else {
+    visitor.load(delta);
+  }
   item.begins ? visitor.create(grad_query) : visitor.load(grad_query);
   for (const PlanTile& tile : item.tiles) {
     const Block score = names.pairs(Operand::score, tile);
@@ -274,7 +293,7 @@ void one_pass_row_panel(const PlanData& plan, const HeadItem& here, const HeadIt
   }
   visitor.store(grad_query);
   visitor.drop(grad_query);
-  for (const Block& block : resident) visitor.drop(block);
+  for (const Block& block : {query, grad_output, lse, delta}) visitor.drop(block);
 }
 
 /// The same with the keys of a tile in fast memory and the rows of a long panel passing by.
@@ -443,14 +462,9 @@ void two_pass_row_panel(const PlanData& plan, const Head& head, std::int64_t row
   const Block grad_output = names.rows(Operand::grad_output, names.value_features());
   const Block lse = names.statistic(Operand::lse);
   const Block delta = names.statistic(Operand::delta);
-  const Block output = names.rows(Operand::output, names.value_features());
   const Block grad_query = names.rows(Operand::grad_query, names.features());
   for (const Block& block : {query, grad_output, lse}) visitor.load(block);
-  visitor.create(delta);
-  visitor.stream(output, 1, Stream::in);
-  visitor.compute(names.step(Operation::delta));
-  visitor.drop(output);
-  visitor.store(delta);
+  create_delta(names, visitor);
   visitor.create(grad_query);
   for (const PlanTile& tile : plan.tiles(Product::backward_rows, head).row(row_panel)) {
     const Block score = names.pairs(Operand::score, tile);
@@ -547,10 +561,19 @@ void two_pass_column_panel(const PlanData& plan, const Head& group, std::int64_t
 }
 
 void backward_in_one_pass(const PlanData& plan, const PhaseConsumer& consume) {
-  consume_row_panels(plan, Product::backward_rows, "delta", consume,
-                     [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
-                       walk_delta(TileNames(plan, head, plan.row_range(Product::backward_rows, panel)), visitor);
-                     });
+  // Where one task sees all of a row panel's tiles, delta comes with them.
+  if (plan.product(Product::backward_rows).rows_pass) {
+    consume_row_panels(plan, Product::backward_rows, "delta", consume,
+                       [&plan](const Head& head, std::int64_t panel, WalkVisitor& visitor) {
+                         walk_delta(TileNames(plan, head, plan.row_range(Product::backward_rows, panel)), visitor);
+                       });
+  } else {
+    consume_shared_panels(plan, Product::backward_rows, "delta", consume,
+                          [](const PlanData& data, const Head& head, const SharedPanel& panel, WalkVisitor& visitor) {
+                            walk_delta(TileNames(data, head, data.row_range(Product::backward_rows, panel.panel)),
+                                       visitor);
+                          });
+  }
   backward_in_slices(plan, consume);
 }
 

@@ -89,15 +89,16 @@ bool close(T x, double exact, double ulps = 4) {
          ulps * unit * std::abs(exact) + 3 * static_cast<double>(std::numeric_limits<T>::min());
 }
 
-/// Statistics of rows, one of three kinds: none yet, small, larger than any score.
+/// Statistics of rows, one of four kinds: none yet, a maximum that scores raise, one that they exceed but keep, one
+/// larger than any score.
 template <class T>
 struct Statistics {
   std::vector<T> maximum, sum, rescale;
 
   Statistics(std::int64_t queries, Random& random) {
     for (std::int64_t i = 0; i < queries; ++i) {
-      const T values[] = {-kInfinity<T>, T{-3}, T{20}};
-      const std::int64_t kind = random.below(3);
+      const T values[] = {-kInfinity<T>, T{-11}, T{-3}, T{20}};
+      const std::int64_t kind = random.below(4);
       maximum.push_back(values[kind]);
       sum.push_back(kind == 0 ? T{0} : static_cast<T>(1 + random.uniform()));
     }
@@ -144,10 +145,11 @@ TEST_CASE_TEMPLATE("online softmax and row statistics are those of plain loops",
       bool right = alone.maximum == after.maximum && alone.sum == after.sum;
       for (std::int64_t i = 0; i < tile.queries; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        T maximum = before.maximum[at];
+        T largest = -kInfinity<T>;
         for (std::int64_t j = 0; j < tile.keys; ++j) {
-          if (tile.holds(i, j)) maximum = std::max(maximum, scores(j, i));
+          if (tile.holds(i, j)) largest = std::max(largest, scores(j, i));
         }
+        const T maximum = largest > before.maximum[at] + T{kernels::kMaximumLag} ? largest : before.maximum[at];
         const bool none = maximum == -kInfinity<T>;
         const double shift = none ? 0 : static_cast<double>(maximum);
         const double rescale = std::exp(static_cast<double>(before.maximum[at]) - shift);
