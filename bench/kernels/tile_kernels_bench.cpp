@@ -91,7 +91,7 @@ void grad_scores(benchmark::State& state) {
   tile.values = values.data();
   for (auto step : state) {
     std::copy(gradients.begin(), gradients.end(), values.begin());
-    tile_kernels<T>().grad_scores(tile, probability.data(), shift.data(), delta.data());
+    tile_kernels<T>().grad_scores(tile, probability.data(), shift.data(), delta.data(), T{1});
     benchmark::ClobberMemory();
   }
   count(state, "pairs/s", static_cast<double>(size * size));

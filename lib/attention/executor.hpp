@@ -204,6 +204,11 @@ class Executor final : public WalkVisitor {
   void finish_rows(std::int64_t rows);
   void finish_output(const Step& step);
   void compute_delta(const Step& step);
+  /// What dP and dS are multiplied with from the start, so that dQ and dK need not be: the scale of scores, but 1 where
+  /// terms take dS as it is.
+  T grad_scale() const noexcept { return terms_.change_scores() ? T{1} : scale_; }
+  /// What is left for dQ and dK.
+  T rest_of_scale() const noexcept { return terms_.change_scores() ? scale_ : T{1}; }
   void compute_probabilities();
   void compute_grad_scores();
 

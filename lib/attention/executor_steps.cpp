@@ -19,7 +19,7 @@ void Executor<Storage>::compute(const Step& step) {
   switch (step.operation) {
     case Operation::scores: return compute_scores(step);
     case Operation::grad_probabilities:
-      return multiply_pairs(T{1}, grad_output_, value_, step.features, scratch_.grad_score);
+      return multiply_pairs(grad_scale(), grad_output_, value_, step.features, scratch_.grad_score);
     case Operation::online_softmax: return update_softmax();
     case Operation::row_statistics: return update_statistics();
     case Operation::accumulate_output: return add_to_rows(T{1}, scratch_.score, value_, step, output_);
@@ -30,11 +30,11 @@ void Executor<Storage>::compute(const Step& step) {
     case Operation::delta: return compute_delta(step);
     case Operation::probabilities: return compute_probabilities();
     case Operation::grad_scores: return compute_grad_scores();
-    case Operation::grad_query: return add_to_rows(scale_, scratch_.grad_score, key_, step, grad_query_);
+    case Operation::grad_query: return add_to_rows(rest_of_scale(), scratch_.grad_score, key_, step, grad_query_);
     case Operation::finish_grad_query:
       return write_grad_query({Operand::grad_query, step.head, step.rows, grad_query_.features});
     case Operation::grad_key:
-      return add_to_columns(scale_, scratch_.grad_score, query_, step, scratch_.product_key, grad_key_);
+      return add_to_columns(rest_of_scale(), scratch_.grad_score, query_, step, scratch_.product_key, grad_key_);
     case Operation::grad_value:
       return add_to_columns(T{1}, scratch_.score, grad_output_, step, scratch_.product_value, grad_value_);
     case Operation::project_query:
@@ -91,8 +91,10 @@ void Executor<Storage>::multiply_pairs(T alpha, Panel<Storage>& rows, Panel<Stor
     kernels_.pair_products(map_.pairs(), features.size(), alpha, rows.rows(features), keys, tile, add);
     return;
   }
-  const kernels::FeatureRows<const T> queries = rows.transposed(features);
-  kernels_.multiply(pair_product<T, T>(alpha, keys, queries, features, tile));
+  // Once a panel instead of once a tile.
+  const bool scaled = !rows.is_compressed();
+  const kernels::FeatureRows<const T> queries = rows.transposed(features, scaled ? alpha : T{1});
+  kernels_.multiply(pair_product<T, T>(scaled ? T{1} : alpha, keys, queries, features, tile));
 }
 
 template <class Storage>
@@ -304,9 +306,10 @@ void Executor<Storage>::compute_probabilities() {
 template <class Storage>
 void Executor<Storage>::compute_grad_scores() {
   if (map_.is_dense()) {
-    kernels_.grad_scores(map_.dense(scratch_.grad_score), scratch_.score, scratch_.shift, scratch_.delta);
+    kernels_.grad_scores(map_.dense(scratch_.grad_score), scratch_.score, scratch_.shift, scratch_.delta, grad_scale());
   } else {
-    kernels_.pair_grad_scores(map_.pairs(), scratch_.grad_score, scratch_.score, scratch_.shift, scratch_.delta);
+    kernels_.pair_grad_scores(map_.pairs(), scratch_.grad_score, scratch_.score, scratch_.shift, scratch_.delta,
+                              grad_scale());
   }
   if (terms_.change_scores()) terms_.finish_gradients(map_, scratch_.slope, scratch_.grad_score);
 }

@@ -50,6 +50,7 @@ class Panel {
     if (!rows.empty()) rows_ = static_cast<std::int64_t>(rows.size());
   }
 
+  bool is_compressed() const noexcept { return compressed_; }
   /// Of a compressed tensor.
   SparseRows<T>& entries() noexcept { return entries_; }
   /// All rows, the features of each side by side.
@@ -69,9 +70,12 @@ class Panel {
                           row_distance_ <= 2 * features_.size();
     return in_place ? rows(features) : packed(features);
   }
-  /// Features x rows, each feature's rows padded with zeros to kPaddedElements.
-  kernels::FeatureRows<const T> transposed(Range features) {
+  /// Features x rows, each feature's rows padded with zeros to kPaddedElements; times `factor`, which is 1 for
+  /// compressed tensors.
+  kernels::FeatureRows<const T> transposed(Range features, T factor = T{1}) {
     const std::int64_t stride = round_up(rows_, kPaddedElements);
+    is_transposed_ = is_transposed_ && factor == factor_;
+    factor_ = factor;
     if (!is_transposed_ && compressed_) {
       std::fill_n(transposed_, features_.size() * stride, T{0});
       write_entries(transposed_, 1, stride);
@@ -79,7 +83,7 @@ class Panel {
     }
     if (!is_transposed_) {
       const auto transpose = [&](const T* from, std::int64_t row_distance, std::int64_t feature_distance) {
-        kernels::tile_kernels<T>().transpose(rows_, features_.size(), T{1}, from, row_distance, feature_distance,
+        kernels::tile_kernels<T>().transpose(rows_, features_.size(), factor, from, row_distance, feature_distance,
                                              transposed_, stride);
       };
       if constexpr (kIsHalf<Storage>) {
@@ -231,6 +235,7 @@ class Panel {
   T* transposed_ = nullptr;
   bool packed_ = false;
   bool is_transposed_ = false;
+  T factor_ = T{1};  ///< of transposed_
   bool is_paired_ = false;
   bool has_row_pairs_ = false;
   bool are_halves_packed_ = false;

@@ -49,13 +49,15 @@ COBBLE_AVX512_BF16 __attribute__((noinline)) void multiply_bf16_block(const Bf16
     b += b_stride;
   }
   const __m512 alpha = _mm512_set1_ps(p.alpha);
+  const bool scaled = p.alpha != 1.0F;
+  const bool add = p.add;
 #pragma GCC unroll 32
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       float* const to = c + r * p.c_stride + v * kLanes;
-      const __m512 product =
-          p.add ? _mm512_fmadd_ps(alpha, sums[r][v], _mm512_loadu_ps(to)) : _mm512_mul_ps(alpha, sums[r][v]);
+      __m512 product = scaled ? _mm512_mul_ps(alpha, sums[r][v]) : sums[r][v];
+      if (add) product = _mm512_add_ps(product, _mm512_loadu_ps(to));
       _mm512_storeu_ps(to, product);
     }
   }

@@ -97,12 +97,12 @@ void pair_probabilities(const PairTile& pairs, T* values, const T* shift) {
 }
 
 template <class T>
-void pair_grad_scores(const PairTile& pairs, T* grads, const T* probability, const T* shift, const T* delta) {
+void pair_grad_scores(const PairTile& pairs, T* grads, const T* probability, const T* shift, const T* delta, T factor) {
   for_each_row(pairs, [&](std::int64_t row, std::int64_t count, std::int32_t begin) HWY_ATTR {
     if (shift[row] == std::numeric_limits<T>::infinity()) {
       for (std::int64_t i = 0; i < count; ++i) grads[begin + i] = T{0};
     } else {
-      grad_shifted(count, probability + begin, delta[row], grads + begin);
+      grad_shifted(count, probability + begin, factor * delta[row], grads + begin);
     }
   });
 }

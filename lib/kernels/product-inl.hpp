@@ -66,24 +66,25 @@ HWY_NOINLINE void multiply_block(const Product<T>& p, std::int64_t inner, const 
     a += a_inner_stride;
     b += b_stride;
   }
-  const V alpha = hn::Set(d, p.alpha);
+  // By adding alone where that will do: a multiplication here costs as much as one in the loop.
   const std::int64_t c_stride = p.c_stride;
-  if (p.add) {
+  const auto finish = [&](auto value) HWY_ATTR {
 #pragma GCC unroll 32
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         T* const to = c + r * c_stride + v * kLanes;
-        hn::StoreU(hn::MulAdd(alpha, sums[r][v], hn::LoadU(d, to)), d, to);
+        hn::StoreU(value(sums[r][v], to), d, to);
       }
     }
-    return;
+  };
+  const V alpha = hn::Set(d, p.alpha);
+  if (p.alpha == T{1}) {
+    if (p.add) return finish([&](V sum, const T* to) HWY_ATTR { return hn::Add(sum, hn::LoadU(d, to)); });
+    return finish([&](V sum, const T*) HWY_ATTR { return sum; });
   }
-#pragma GCC unroll 32
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(hn::Mul(alpha, sums[r][v]), d, c + r * c_stride + v * kLanes);
-  }
+  if (p.add) return finish([&](V sum, const T* to) HWY_ATTR { return hn::MulAdd(alpha, sum, hn::LoadU(d, to)); });
+  finish([&](V sum, const T*) HWY_ATTR { return hn::Mul(alpha, sum); });
 }
 
 /// How many steps a block takes, and which: one for each inner element.

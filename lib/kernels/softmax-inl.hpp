@@ -237,9 +237,9 @@ void probabilities(const DenseTile<T>& tile, const T* shift) {
 }
 
 template <class T>
-void grad_scores(const DenseTile<T>& tile, const T* probability, const T* shift, const T* delta) {
+void grad_scores(const DenseTile<T>& tile, const T* probability, const T* shift, const T* delta, T factor) {
   for_each_column(tile, shift, [&](auto d, const auto& column, std::int64_t query, auto, auto live) HWY_ATTR {
-    const auto by = hn::LoadU(d, delta + query);
+    const auto by = hn::Mul(hn::Set(d, factor), hn::LoadU(d, delta + query));
     update_keys(d, tile, column, query, [&](std::int64_t key, auto grad) HWY_ATTR {
       const auto p = hn::LoadU(d, probability + key * tile.stride + query);
       return hn::IfThenElseZero(live, hn::Mul(p, hn::Sub(grad, by)));

@@ -94,8 +94,8 @@ struct TileKernels {
   void (*row_statistics)(const DenseTile<T>& score, T* maximum, T* sum);
   /// Scores become exp(score - shift), 0 outside the pattern and where shift is +infinity.
   void (*probabilities)(const DenseTile<T>& score, const T* shift);
-  /// grad_score becomes probability (grad_score - delta), 0 outside the pattern and where shift is +infinity.
-  void (*grad_scores)(const DenseTile<T>& grad_score, const T* probability, const T* shift, const T* delta);
+  /// grad_score becomes probability (grad_score - factor delta), 0 outside the pattern and where shift is +infinity.
+  void (*grad_scores)(const DenseTile<T>& grad_score, const T* probability, const T* shift, const T* delta, T factor);
 
   /// values[p] = alpha <query of p's row, key of p>, or += when `add`.
   void (*pair_products)(const PairTile& pairs, std::int64_t features, T alpha, FeatureRows<const T> queries,
@@ -111,7 +111,8 @@ struct TileKernels {
   bool (*pair_online_softmax)(const PairTile& pairs, T* values, T* maximum, T* sum, T* rescale);
   void (*pair_row_statistics)(const PairTile& pairs, const T* values, T* maximum, T* sum);
   void (*pair_probabilities)(const PairTile& pairs, T* values, const T* shift);
-  void (*pair_grad_scores)(const PairTile& pairs, T* grads, const T* probability, const T* shift, const T* delta);
+  void (*pair_grad_scores)(const PairTile& pairs, T* grads, const T* probability, const T* shift, const T* delta,
+                           T factor);
 
   /// sum_i a[i] b[i]
   T (*dot)(std::int64_t n, const T* a, const T* b);

@@ -250,7 +250,8 @@ TEST_CASE_TEMPLATE("probabilities and gradients of scores on pairs are those of 
       });
       std::vector<T> probability = scores, result = grads;
       tile_kernels<T>().pair_probabilities(pairs.tile(), probability.data(), shift.data());
-      tile_kernels<T>().pair_grad_scores(pairs.tile(), result.data(), probability.data(), shift.data(), delta.data());
+      tile_kernels<T>().pair_grad_scores(pairs.tile(), result.data(), probability.data(), shift.data(), delta.data(),
+                                         T{0.5});
       bool right = true;
       pairs.for_each([&](std::int64_t row, std::int64_t, std::size_t pair) {
         const auto i = static_cast<std::size_t>(row);
@@ -258,7 +259,7 @@ TEST_CASE_TEMPLATE("probabilities and gradients of scores on pairs are those of 
           right = right && probability[pair] == 0 && result[pair] == 0;
         } else {
           right = right && ulps(probability[pair], std::exp(static_cast<long double>(scores[pair] - shift[i]))) <= 2;
-          right = right && result[pair] == probability[pair] * (grads[pair] - delta[i]);
+          right = right && result[pair] == probability[pair] * (grads[pair] - T{0.5} * delta[i]);
         }
       });
       CHECK(right);

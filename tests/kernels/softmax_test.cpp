@@ -191,7 +191,7 @@ TEST_CASE_TEMPLATE("probabilities and gradients of scores are those of plain loo
         }
       }
       const GappedMatrix<T> grad_probability = grad;
-      tile_kernels<T>().grad_scores(tile.dense(grad.data()), probability.data(), shift.data(), delta.data());
+      tile_kernels<T>().grad_scores(tile.dense(grad.data()), probability.data(), shift.data(), delta.data(), T{0.5});
       CHECK(grad.gaps_are_untouched());
       bool right = true;
       for (std::int64_t j = 0; j < tile.keys; ++j) {
@@ -203,7 +203,7 @@ TEST_CASE_TEMPLATE("probabilities and gradients of scores are those of plain loo
           }
           const double p = std::exp(static_cast<double>(scores(j, i)) - static_cast<double>(shift[at]));
           right = right && close(probability(j, i), p, 16);
-          right = right && grad(j, i) == probability(j, i) * (grad_probability(j, i) - delta[at]);
+          right = right && grad(j, i) == probability(j, i) * (grad_probability(j, i) - T{0.5} * delta[at]);
         }
       }
       CHECK(right);
@@ -262,7 +262,7 @@ TEST_CASE_TEMPLATE("a row whose LSE is NaN is not an empty one: its probabilitie
         for (std::int64_t i = 0; i < tile.queries; ++i) ones(j, i) = i == query ? kNan<T> : T{1};
       }
       tile_kernels<T>().probabilities(tile.dense(), shift.data());
-      tile_kernels<T>().grad_scores(tile.dense(grad.data()), ones.data(), shift.data(), delta.data());
+      tile_kernels<T>().grad_scores(tile.dense(grad.data()), ones.data(), shift.data(), delta.data(), T{0.5});
       bool right = true;
       for (std::int64_t j = 0; j < tile.keys; ++j) {
         for (std::int64_t i = 0; i < tile.queries; ++i) {
