@@ -89,7 +89,7 @@ struct PlanCandidate {
   std::int64_t backward_words = 0;   ///< the same; of parameter gradients all of it, forward included
   double forward_formula_words = 0;  ///< the model's worst case for as many pairs, all heads
   double backward_formula_words = 0;
-  double seconds = 0;  ///< of forward and backward on one thread, by the cost model
+  double seconds = 0;  ///< of forward and backward on PlanOptions::threads, by the cost model
   bool chosen = false;
 };
 

@@ -440,6 +440,7 @@ std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& si
 
 PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size, const PlanOptions& options) {
   PlanData realized = cut_patterns(plan, candidate);
+  const double backward_seconds = candidate.backward_seconds;
   // Where many keys of a wide tile have pairs, these do not fit: fewer rows or keys, down to a tile that would fit if
   // full.
   while (largest_residency(realized, candidate) > static_cast<double>(plan.fast_memory_words)) {
@@ -450,13 +451,15 @@ PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionS
   }
   if (options.parameter_gradients) choose_projections(realized, options);
   measure_store(realized);
-  if (options.tile_sizes == TileSizes::hardware && !options.parameter_gradients) share_rows(realized);
+  if (options.tile_sizes == TileSizes::hardware && !options.parameter_gradients) {
+    share_rows(realized, least_task_pairs(realized, backward_seconds));
+  }
   if (realized.schedule == Schedule::recompute && realized.backward_passes == BackwardPasses::one) {
-    // The model counts one walk after another. Five of the seven products are backward's.
+    // The model counts one walk after another.
     if (options.tile_sizes == TileSizes::model) {
       leave_whole(realized);
     } else {
-      cut_slices(realized, candidate.summary.seconds * 5 / 7, options.element_bytes);
+      cut_slices(realized, backward_seconds, options.element_bytes);
     }
   }
   const WalkTraffic forward = forward_traffic(realized);

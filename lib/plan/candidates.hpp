@@ -16,6 +16,7 @@ struct CandidatePlan {
   bool lists = false;    ///< as PlanData has it
   bool gathers = false;  ///< likewise
   bool whole_panels = false;
+  double backward_seconds = 0;  ///< on one thread, by the cost model
 
   void use(Product product, const TileCut& cut, std::int64_t features, std::int64_t streamed);
   ProductTiles& product(Product product) noexcept { return products[static_cast<std::size_t>(product)]; }
