@@ -368,7 +368,7 @@ void propose_whole_panels(const PlanData& plan, std::vector<CandidatePlan>& cand
   if (plan.problem.key_entries == 0 && plan.problem.value_entries == 0) return;
   const std::size_t count = candidates.size();
   for (std::size_t i = 0; i < count; ++i) {
-    if (candidates[i].lists) continue;  // lists of pairs take keys in full in any case
+    if (candidates[i].lists) continue;  // lists of pairs take them so where entries cost more
     CandidatePlan whole = candidates[i];
     whole.whole_panels = true;
     whole.summary.name += ", compressed panels in full";

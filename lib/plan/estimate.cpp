@@ -196,29 +196,40 @@ class Samples {
   std::vector<Taken> taken_;
 };
 
-/// Floating-point operations of a pair: in a dense tile, and in a list, whose products take panels in full.
+/// Floating-point operations of a pair in a dense tile, those in a list by keys in full, and entries in a list.
 struct PairFlop {
   double dense = 0;
   double listed = 0;
+  double listed_entries = 0;
 };
-PairFlop operator+(const PairFlop& a, const PairFlop& b) { return {a.dense + b.dense, a.listed + b.listed}; }
-PairFlop operator*(double times, const PairFlop& flop) { return {times * flop.dense, times * flop.listed}; }
+PairFlop operator+(const PairFlop& a, const PairFlop& b) {
+  return {a.dense + b.dense, a.listed + b.listed, a.listed_entries + b.listed_entries};
+}
+PairFlop operator*(double times, const PairFlop& flop) {
+  return {times * flop.dense, times * flop.listed, times * flop.listed_entries};
+}
 
-/// Of one product by `features` of which a share is stored. Entry by entry runs at half the rate of whole panels.
+/// Of one product by `features` of which a share is stored. Entry by entry a dense tile runs at half the rate of whole
+/// panels.
 PairFlop product_flop(double features, double share, bool whole_panels) {
   constexpr double kEntryCost = 2;
   const bool whole = whole_panels || share == 1;
-  return {2 * features * (whole ? 1 : kEntryCost * share), 2 * features};
+  const bool in_full = whole || share > kMostListedShare;
+  return {2 * features * (whole ? 1 : kEntryCost * share), in_full ? 2 * features : 0, in_full ? 0 : features * share};
 }
+
+/// Whether a list's products take the operand in full though it is compressed.
+bool is_copied_for_lists(double share) { return share < 1 && share > kMostListedShare; }
 
 class Estimate {
  public:
   Estimate(const PlanData& plan, const PlanOptions& options, const CandidatePlan& candidate, Samples& samples)
       : plan_(plan), cost_(plan.cost_model), element_bytes_(options.element_bytes), candidate_(candidate) {
-    const bool compressed = plan.problem.key_entries > 0 || plan.problem.value_entries > 0;
+    const bool copies = is_copied_for_lists(stored_share(plan.problem, Operand::key)) ||
+                        is_copied_for_lists(stored_share(plan.problem, Operand::value));
     for (const TileCut& cut : candidate.cuts) {
       Tally& tally = tallies_.emplace_back(samples.of(cut, candidate.lists || cut.most_pairs > 0));
-      if (candidate.lists && compressed) tally.copied_columns += std::min(tally.columns, tally.listed_pairs);
+      if (candidate.lists && copies) tally.copied_columns += std::min(tally.columns, tally.listed_pairs);
     }
   }
 
@@ -240,7 +251,11 @@ class Estimate {
     // A register tile of fewer than four vectors of queries waits for its sums.
     const std::int64_t height = std::min(cut.row_panel, plan_.patterns.rows());
     const double dense_rate = cost_.dense_flop_per_second * (height <= 16 ? 0.6 : height <= 32 ? 0.85 : 1.0);
+    // One entry after another takes as long as so much of whole keys in L1, wherever the keys are: 0.9 ns measured.
+    constexpr double kFlopPerEntry = 54;
+    const double entry_rate = cost_.near_pair_flop_per_second / kFlopPerEntry;
     return held.dense_places * flop.dense / dense_rate + held.listed_pairs * flop.listed / pair_rate +
+           held.listed_pairs * flop.listed_entries / entry_rate +
            (held.dense_area + held.listed_pairs) * exponentials / cost_.exponential_per_second +
            held.masked_area * cost_.seconds_per_masked_place +
            (held.listed_rows + held.copied_columns) * visits * cost_.seconds_per_row +
@@ -332,9 +347,9 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
         cost.seconds(Product::backward_rows, two ? 2 * by_key + by_value : 3 * by_key + 2 * by_value, 1, two ? 3 : 5);
     const Tally& forward = cost.tally(Product::forward);
     const Tally& backward = cost.tally(Product::backward_rows);
-    // Rates of products pair by pair are measured with keys where these are, so they hold about half of what keys that
+    // Rates of products pair by pair are measured with keys where these are, so they hold most of what keys that
     // stream past would take by themselves; medians over random patterns.
-    constexpr double kStreamedInRates = 0.5;
+    constexpr double kStreamedInRates = 0.75;
     const auto keys_moved = [&](Product product, const Tally& held) {
       return candidate.product(product).streamed > 0 ? std::min(held.columns, held.listed_pairs) : held.columns;
     };

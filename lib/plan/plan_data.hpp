@@ -164,6 +164,9 @@ constexpr bool is_cheaper_listed(std::int64_t pairs, std::int64_t places) noexce
   return kPlacesPerPair * static_cast<double>(pairs) < static_cast<double>(places);
 }
 
+/// With no larger a share of the features of K or V stored in CSR, lists of pairs take entries, not keys in full.
+inline constexpr double kMostListedShare = 0.25;
+
 /// What share of the features of Q, K and V, and of their gradients, is stored; 1 of any other operand.
 double stored_share(const Problem& problem, Operand operand) noexcept;
 /// How many words of a block move: entries of what is compressed.
