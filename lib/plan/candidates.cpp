@@ -468,12 +468,16 @@ PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionS
   PlanCandidate& summary = candidate.summary;
   summary.forward_words = forward.words();
   summary.backward_words = backward.words();
-  predict_by_formula(realized, size, candidate);
+  predict_by_formula(realized, size, {&candidate, 1});
   realized.candidates = {summary};
   return realized;
 }
 
-void predict_by_formula(const PlanData& plan, const AttentionSize& size, CandidatePlan& candidate) {
+namespace {
+
+/// `own_tiles`: the model's own of materialize, once a candidate has asked for them.
+void predict_one(const PlanData& plan, const AttentionSize& size, std::optional<MaterializeTiles>& own_tiles,
+                 CandidatePlan& candidate) {
   PlanCandidate& summary = candidate.summary;
   const auto heads = static_cast<double>(plan.problem.batch * plan.problem.query_heads);
   if (plan.parameter_gradients) {
@@ -488,10 +492,10 @@ void predict_by_formula(const PlanData& plan, const AttentionSize& size, Candida
     return PanelTile{cut.row_panel, cut.column_panel, candidate.product(product).features};
   };
   if (summary.schedule == Schedule::materialize) {
-    const MaterializeTiles tiles = choose_materialize(size, plan.fast_memory_words);
-    summary.forward_formula_words = heads * materialize_forward_traffic(size, tiles).words();
+    if (!own_tiles) own_tiles = choose_materialize(size, plan.fast_memory_words);
+    summary.forward_formula_words = heads * materialize_forward_traffic(size, *own_tiles).words();
     if (!plan.parameter_gradients) {
-      summary.backward_formula_words = heads * materialize_backward_traffic(size, tiles).words();
+      summary.backward_formula_words = heads * materialize_backward_traffic(size, *own_tiles).words();
     }
     return;
   }
@@ -511,6 +515,13 @@ void predict_by_formula(const PlanData& plan, const AttentionSize& size, Candida
   summary.backward_formula_words =
       heads * (visits * 3 * features + static_cast<double>(size.keys) * features +
                queries * (2 * static_cast<double>(size.head_dim) + 3 * static_cast<double>(size.value_dim) + 3));
+}
+
+}  // namespace
+
+void predict_by_formula(const PlanData& plan, const AttentionSize& size, std::span<CandidatePlan> candidates) {
+  std::optional<MaterializeTiles> tiles;
+  for (CandidatePlan& candidate : candidates) predict_one(plan, size, tiles, candidate);
 }
 
 }  // namespace cobble::detail

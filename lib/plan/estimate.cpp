@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/checked.hpp"
+#include "pattern/pattern_node.hpp"
 
 namespace cobble::detail {
 namespace {
@@ -50,11 +51,14 @@ class PanelTally {
   std::int64_t runs() const noexcept { return seen_runs_; }
   Tally count(Range rows) {
     touched_.clear();
-    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    for (std::int64_t row = rows.begin; row < rows.end;) {
       runs_.clear();
       pattern_.append_runs(row, 0, pattern_.columns(), runs_);
-      for (const ColumnRun run : runs_) add_run(row, run);
+      const std::int64_t next =
+          std::min<std::int64_t>(pattern_.node().alike_until(static_cast<std::int32_t>(row)), rows.end);
+      for (const ColumnRun run : runs_) add_run({row, next}, run);
       seen_runs_ += std::ssize(runs_);
+      row = next;
     }
     if (gathered_ > 0) return count_gathered(rows);
     Tally tally;
@@ -90,17 +94,18 @@ class PanelTally {
     std::int64_t last_end = 0;
   };
 
-  void add_run(std::int64_t row, ColumnRun run) {
+  /// Of rows that are alike.
+  void add_run(Range rows, ColumnRun run) {
     for (std::int64_t begin = run.begin; begin < run.end;) {
       const std::int64_t panel = begin / width_;
       const std::int64_t end = std::min<std::int64_t>(run.end, (panel + 1) * width_);
       Entry& entry = entries_[static_cast<std::size_t>(panel)];
       if (entry.pairs == 0) touched_.push_back(panel);
-      const bool is_new = entry.last_row != row;
-      entry.rows += is_new ? 1 : 0;
-      entry.span += end - (is_new ? begin : entry.last_end);
-      entry.pairs += end - begin;
-      entry.last_row = row;
+      const bool is_new = entry.last_row != rows.begin;
+      entry.rows += is_new ? rows.size() : 0;
+      entry.span += (end - (is_new ? begin : entry.last_end)) * rows.size();
+      entry.pairs += (end - begin) * rows.size();
+      entry.last_row = rows.begin;
       entry.last_end = end;
       begin = end;
     }

@@ -126,7 +126,7 @@ std::size_t choose_index(const std::vector<PlanCandidate>& summaries, const Plan
 /// Realizes what a sample promises to be fastest.
 PlanData choose_fastest(const PlanData& plan, const AttentionSize& size, const PlanOptions& options,
                         std::vector<detail::CandidatePlan> candidates) {
-  for (detail::CandidatePlan& candidate : candidates) predict_by_formula(plan, size, candidate);
+  predict_by_formula(plan, size, candidates);
   estimate(plan, options, candidates);
   std::vector<PlanCandidate> summaries;
   for (const detail::CandidatePlan& candidate : candidates) summaries.push_back(candidate.summary);
