@@ -63,8 +63,8 @@ struct PlanOptions {
   std::int64_t element_bytes = 4;      ///< of the compute type: fast memory in words = bytes / element_bytes
   std::int64_t row_panel = 0;          ///< of recompute; 0: chosen; otherwise rows of a panel
   std::int64_t column_panel = 0;       ///< of recompute; 0: chosen; otherwise columns of a panel
-  /// That the backward of few heads is to keep busy; 0: as many as the machine has cores. Sums are cut accordingly, so
-  /// that gradients depend on it in their last bits; they do not depend on how many threads then run.
+  /// That passes are to keep busy; 0: as many as the machine has cores. Candidates are compared, and sums are cut, for
+  /// so many, and results depend on it in their last bits; they do not depend on how many threads then run.
   std::int64_t threads = 0;
   CostModel cost_model = {};  ///< what the choice between hardware candidates goes by
   bool calibrate = false;     ///< measure_cost_model() first, and go by its result
@@ -89,7 +89,7 @@ struct PlanCandidate {
   std::int64_t backward_words = 0;   ///< the same; of parameter gradients all of it, forward included
   double forward_formula_words = 0;  ///< the model's worst case for as many pairs, all heads
   double backward_formula_words = 0;
-  double seconds = 0;  ///< of forward and backward on one thread, by the cost model
+  double seconds = 0;  ///< of forward and backward on PlanOptions::threads, by the cost model
   bool chosen = false;
 };
 

@@ -32,11 +32,19 @@ bool has_few_entries(const FeaturesView<T>& input, bool is_value) {
   return input.nnz() <= input.shape().size() / features_per_entry(input, is_value);
 }
 
+/// The same of products of lists of pairs, one entry after another, which take them in place.
+template <class T>
+bool has_few_listed_entries(const FeaturesView<T>& input) {
+  return input.storage() == FeatureStorage::csr &&
+         static_cast<double>(input.nnz()) <= kMostListedShare * static_cast<double>(input.shape().size());
+}
+
 /// Only then it matters whether inputs are finite.
 template <class T>
 bool may_take_entries(const PlanData& plan, const FeaturesView<T>& key, const FeaturesView<T>& value) {
   if (plan.whole_panels) return false;
-  return has_few_entries(key, false) || has_few_entries(value, true);
+  return has_few_entries(key, false) || has_few_entries(value, true) || has_few_listed_entries(key) ||
+         has_few_listed_entries(value);
 }
 
 /// `takes_entries`: products may, by the plan and since inputs hold neither NaN nor infinity, so that the zeros that
@@ -44,7 +52,9 @@ bool may_take_entries(const PlanData& plan, const FeaturesView<T>& key, const Fe
 template <class T>
 CompressedOperand<T> compressed_operand(const FeaturesView<T>& input, bool takes_entries, bool is_value = false) {
   if (input.storage() == FeatureStorage::dense) return {};
-  return {.input = &input, .sparse_products = takes_entries && has_few_entries(input, is_value)};
+  return {.input = &input,
+          .sparse_products = takes_entries && has_few_entries(input, is_value),
+          .listed_products = takes_entries && has_few_listed_entries(input)};
 }
 
 /// The tensor that a gradient goes to, if it does.

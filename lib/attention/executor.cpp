@@ -76,10 +76,13 @@ Executor<Storage>::Executor(const PlanData& plan, const PassTensors<Storage>& te
 template <class Storage>
 void Executor<Storage>::set_tile(const Block& block) {
   const Pattern& pattern = plan_.patterns.at(block.head.batch, block.head.query);
-  // Terms of scores look for keys where they stand; of compressed inputs a list's keys alone are worth copying.
-  const bool compressed = tensors_.compressed_key.input != nullptr || tensors_.compressed_value.input != nullptr;
+  // Terms of scores look for keys where they stand. Of what is written out in full a list's keys alone are worth it.
+  const auto copied = [](const CompressedOperand<T>& operand) {
+    return operand.input != nullptr && !operand.listed_products;
+  };
+  const bool copies = copied(tensors_.compressed_key) || copied(tensors_.compressed_value);
   const TileForms gathered = terms_.change_scores() ? TileForms::gathered_lists : TileForms::gathered;
-  const TileForms lists = compressed ? TileForms::gathered_lists : TileForms::lists;
+  const TileForms lists = copies ? TileForms::gathered_lists : TileForms::lists;
   const TileForms form = plan_.lists ? lists : plan_.gathers ? gathered : TileForms::tiles;
   map_.assign(pattern, block.rows, block.columns, block.tokens, block.pairs, block.kind, form);
   terms_.set_tile(block.head, block.rows, block.columns);
@@ -262,9 +265,7 @@ template <class Storage>
 void Executor<Storage>::create_sums(Sums& sums, const Block& block) {
   sums.features = block.columns;
   sums.begun = false;
-  if (sums.transposed == nullptr) return;
-  sums.transposed_stride = round_up(block.rows.size(), kPaddedElements);
-  std::fill_n(sums.transposed, block.columns.size() * sums.transposed_stride, T{0});
+  sums.transposed_stride = 0;
 }
 
 template <class Storage>

@@ -33,6 +33,7 @@ template <class T>
 struct CompressedOperand {
   const FeaturesView<T>* input = nullptr;  ///< null: it is dense
   bool sparse_products = false;            ///< products of dense tiles take its entries instead of a panel in full
+  bool listed_products = false;            ///< those of lists of pairs do
   /// Where its gradient goes, batch entry by batch entry and head by head, in the order of the input's values; empty:
   /// to the dense gradient.
   std::span<const std::span<T>> grad_values = {};
@@ -144,8 +145,8 @@ class Executor final : public WalkVisitor {
     /// A second part of the sums, features x rows, that is added at the end: products with the entries of compressed
     /// inputs go there. Null: there is none.
     T* transposed = nullptr;
-    std::int64_t transposed_stride = 0;
-    bool begun = true;  ///< or else `values` holds nothing yet, and counts as 0
+    std::int64_t transposed_stride = 0;  ///< 0: nothing has gone there yet
+    bool begun = true;                   ///< or else `values` holds nothing yet, and counts as 0
 
     std::int64_t stride() const noexcept { return round_up(features.size(), kPaddedElements); }
     T* at(std::int64_t row, std::int64_t feature) const noexcept {
@@ -232,8 +233,13 @@ class Executor final : public WalkVisitor {
   /// What these three do with compressed operands: multiply_entries() and add_entries_to_rows() where the columns are,
   /// add_to_entries() where the sums are.
   bool multiplies_entries(const Panel<Storage>& columns, Range features) const noexcept;
+  /// The entries of the columns that a product of a list of pairs takes; none: it takes them in full.
+  EntryRows<T> listed_entries(Panel<Storage>& columns, Range features) noexcept;
+  const CompressedOperand<T>& compressed_operand(const Panel<Storage>& columns) const noexcept {
+    return &columns == &key_ ? tensors_.compressed_key : tensors_.compressed_value;
+  }
   void multiply_entries(T alpha, Panel<Storage>& rows, SparseRows<T>& columns, Range features, T* tile);
-  void add_entries_to_rows(T alpha, const T* tile, SparseRows<T>& columns, Range features, const Sums& sums);
+  void add_entries_to_rows(T alpha, const T* tile, SparseRows<T>& columns, Range features, Sums& sums);
   void add_to_entries(T alpha, const T* tile, Panel<Storage>& rows, const Step& step, T* product, const KeySums& sums);
   void add_to_blocks(T alpha, const T* tile, kernels::FeatureRows<const T> queries, const KeySums& sums);
   /// The products of a dense tile that multiply_pairs(), add_to_rows() and multiply_columns() compute, with operands of

@@ -3,7 +3,8 @@
 #include "attention/executor.hpp"
 
 // What the executor does where Q, K or V is compressed. A panel of rows that a kernel wants in full is written out in
-// full; of a list of pairs that is the keys that have one. Products of dense tiles take the entries of K and V alone.
+// full; of a list of pairs that is the keys that have one. With few entries products take those of K and V alone, of
+// lists pair by pair (listed_entries.hpp).
 // Dense tiles stand keys x queries, so that the entries of a panel of keys are to the kernels of pairs what a list of
 // pairs is: a row of the list is a key, and what it holds are features, each of them a row of a panel that lies
 // features x queries. A stored block is a matrix of its own to the kernel of products.
@@ -16,8 +17,13 @@ namespace cobble::detail {
 
 template <class Storage>
 bool Executor<Storage>::multiplies_entries(const Panel<Storage>& columns, Range features) const noexcept {
-  const CompressedOperand<T>& operand = &columns == &key_ ? tensors_.compressed_key : tensors_.compressed_value;
-  return map_.is_dense() && operand.sparse_products && columns.features() == features;
+  return map_.is_dense() && compressed_operand(columns).sparse_products && columns.features() == features;
+}
+
+template <class Storage>
+auto Executor<Storage>::listed_entries(Panel<Storage>& columns, Range features) noexcept -> EntryRows<T> {
+  const bool takes = !map_.is_dense() && compressed_operand(columns).listed_products && columns.features() == features;
+  return takes ? columns.entries().rows_in_place() : EntryRows<T>{};
 }
 
 template <class Storage>
@@ -48,7 +54,11 @@ void Executor<Storage>::multiply_entries(T alpha, Panel<Storage>& rows, SparseRo
 
 template <class Storage>
 void Executor<Storage>::add_entries_to_rows(T alpha, const T* tile, SparseRows<T>& columns, Range features,
-                                            const Sums& sums) {
+                                            Sums& sums) {
+  if (sums.transposed_stride == 0) {
+    sums.transposed_stride = map_.stride();
+    std::fill_n(sums.transposed, sums.features.size() * sums.transposed_stride, T{0});
+  }
   T* const first = sums.transposed + (features.begin - sums.features.begin) * sums.transposed_stride;
   if (!columns.has_blocks()) {
     return kernels_.pairs_to_keys(columns.entries(), map_.stride(), alpha, columns.values(), {tile, map_.stride()},
@@ -100,6 +110,10 @@ void Executor<Storage>::add_to_entries(T alpha, const T* tile, Panel<Storage>& r
     return;
   }
   const kernels::FeatureRows<const T> queries = rows.rows(features);
+  const EntryRows<T> in_place = sums.operand->listed_products ? entries_.rows_in_place() : EntryRows<T>{};
+  if (!map_.is_dense() && in_place.row_offsets != nullptr) {
+    return add_to_listed_entries(map_.pairs(), in_place, alpha, tile, queries, sums.entries);
+  }
   for_each_pair(tile, [&](std::int64_t query, std::int64_t key, std::int64_t at) {
     const T* const row = queries.data + query * queries.stride;
     const T weight = alpha * tile[at];

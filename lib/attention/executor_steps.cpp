@@ -86,6 +86,9 @@ void Executor<Storage>::multiply_pairs(T alpha, Panel<Storage>& rows, Panel<Stor
   if (multiply_pairs_in_bf16(alpha, rows, columns, features, tile)) return;
   const bool add = features.begin > 0;
   if (multiplies_entries(columns, features)) return multiply_entries(alpha, rows, columns.entries(), features, tile);
+  if (const EntryRows<T> entries = listed_entries(columns, features); entries.row_offsets != nullptr) {
+    return multiply_listed_entries(map_.pairs(), entries, alpha, rows.rows(features), tile, add);
+  }
   const kernels::FeatureRows<const T> keys = columns.rows(features);
   if (!map_.is_dense()) {
     kernels_.pair_products(map_.pairs(), features.size(), alpha, rows.rows(features), keys, tile, add);
@@ -117,7 +120,7 @@ void Executor<Storage>::update_softmax() {
     if (scratch_.rescale[i] == T{1}) continue;
     kernels_.scale(output_.features.size(), scratch_.rescale[i], output_.at(i, output_.features.begin));
   }
-  if (output_.transposed == nullptr) return;
+  if (output_.transposed_stride == 0) return;
   for (std::int64_t f = 0; f < output_.features.size(); ++f) {
     kernels_.multiply_by(map_.rows(), scratch_.rescale, output_.transposed + f * output_.transposed_stride);
   }
@@ -157,6 +160,9 @@ void Executor<Storage>::add_to_rows(T alpha, const T* tile, Panel<Storage>& colu
   }
   if (by_entries) return add_entries_to_rows(alpha, tile, columns.entries(), features, sums);
   T* const first = sums.at(0, features.begin);
+  if (const EntryRows<T> entries = listed_entries(columns, features); entries.row_offsets != nullptr) {
+    return add_listed_entries_to_rows<T>(map_.pairs(), entries, alpha, tile, {first, sums.stride()});
+  }
   if (!map_.is_dense() && all_pairs_count(columns)) {
     kernels_.pairs_to_rows(map_.pairs(), features.size(), alpha, tile, columns.rows(features), {first, sums.stride()});
     return;

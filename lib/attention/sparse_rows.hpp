@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "attention/listed_entries.hpp"
 #include "cobble/compressed.hpp"
 #include "kernels/tile_kernels.hpp"
 #include "plan/walk.hpp"
@@ -44,6 +45,12 @@ class SparseRows {
   void for_each_block(Visit visit) const;
 
   Range features() const noexcept { return features_; }
+  /// Neighbouring whole rows of CSR; of anything else none. Entries count from the matrix's first.
+  EntryRows<T> rows_in_place() const noexcept {
+    if (!in_place_) return {};
+    return {rows_of_entries_->row_offsets.data() + rows_.begin, rows_of_entries_->column_indices.data(),
+            rows_of_entries_->values.data()};
+  }
   /// Rows x features, the latter counted from features().begin.
   kernels::PairTile entries() {
     fetch();

@@ -221,11 +221,12 @@ MaterializeTiles choose_materialize(const AttentionSize& size, std::int64_t fast
   const ProductSize keys_by_value_dim{size.keys, size.queries, size.pairs, size.value_dim};
   MaterializeTiles tiles;
   tiles.scores = choose_score_tile(by_head_dim, fast_memory_words);
-  tiles.grad_probabilities = choose_score_tile(by_value_dim, fast_memory_words);
+  const bool same = size.head_dim == size.value_dim;
+  tiles.grad_probabilities = same ? tiles.scores : choose_score_tile(by_value_dim, fast_memory_words);
   tiles.output = choose_value_tile(by_value_dim, 1, fast_memory_words);
   tiles.grad_query = choose_value_tile(by_head_dim, 0, fast_memory_words);
   tiles.grad_key = choose_value_tile(keys_by_head_dim, 0, fast_memory_words);
-  tiles.grad_value = choose_value_tile(keys_by_value_dim, 0, fast_memory_words);
+  tiles.grad_value = same ? tiles.grad_key : choose_value_tile(keys_by_value_dim, 0, fast_memory_words);
   return tiles;
 }
 

@@ -44,6 +44,11 @@ class BsrNode final : public PatternNode {
       }
     }
   }
+  std::int32_t alike_until(std::int32_t row) const override {
+    if (!matrix_.bits.empty()) return row + 1;
+    const std::int64_t end = (row / matrix_.block_rows + std::int64_t{1}) * matrix_.block_rows;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(end, rows()));
+  }
   std::int64_t index_words(std::int64_t pairs) const override {
     // A block's index and, where it has them, its bits, shared by the pairs of a mean block.
     const std::int64_t words = matrix_.view().blocks() * (matrix_.bits.empty() ? 1 : 1 + words_per_block_);

@@ -42,6 +42,8 @@ class PatternNode {
                            ColumnRun* runs) const;
   /// The columns of a row where they are stored one by one; no data where they are not.
   virtual std::span<const std::int32_t> stored_row(std::int32_t) const { return {}; }
+  /// The end of a range of rows from `row` on that all have the same pairs; as long as costs nothing to say.
+  virtual std::int32_t alike_until(std::int32_t row) const { return row + 1; }
   /// Words of stored structure that are read to learn where `pairs` pairs stand; 0 for what is computed.
   virtual std::int64_t index_words(std::int64_t) const { return 0; }
   virtual std::string describe() const = 0;

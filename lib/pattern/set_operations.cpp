@@ -77,6 +77,7 @@ class ComplementNode final : public PatternNode {
     return std::int64_t{row_end - row_begin} * columns() -
            (whole ? part_->total_pairs() : part_->pairs(row_begin, row_end));
   }
+  std::int32_t alike_until(std::int32_t row) const override { return part_->alike_until(row); }
   std::int64_t index_words(std::int64_t pairs) const override { return part_->index_words(pairs); }
   std::string describe() const override { return "!" + enclosed(*part_, Binding::prefix); }
   Binding binding() const noexcept override { return Binding::prefix; }
@@ -129,6 +130,9 @@ class BooleanNode final : public PatternNode {
     if (a == 0) return 0;
     const std::uint64_t b = b_->bits(row, column);
     return operation_ == Operation::intersect ? a & b : a & ~b;
+  }
+  std::int32_t alike_until(std::int32_t row) const override {
+    return std::min(a_->alike_until(row), b_->alike_until(row));
   }
   std::int64_t index_words(std::int64_t pairs) const override {
     return a_->index_words(pairs) + b_->index_words(pairs);

@@ -32,22 +32,22 @@ TileClassifier::TileClassifier(std::int64_t columns, std::int64_t column_panel)
   if (std::has_single_bit(divisor_)) shift_ = std::countr_zero(divisor_);
 }
 
-void TileClassifier::add_run(std::int64_t begin, std::int64_t end) {
+void TileClassifier::add_run(std::int64_t begin, std::int64_t end, std::int64_t rows) {
   const std::int64_t first = panel_of(begin);
   const std::int64_t last = panel_of(end - 1);
   Entry* const entries = entries_.data();
   touch(first);
   if (first == last) {
-    entries[first].pairs += end - begin;
+    entries[first].pairs += (end - begin) * rows;
     return;
   }
   touch(last);
-  entries[first].pairs += (first + 1) * column_panel_ - begin;
-  entries[last].pairs += end - last * column_panel_;
+  entries[first].pairs += ((first + 1) * column_panel_ - begin) * rows;
+  entries[last].pairs += (end - last * column_panel_) * rows;
   if (first + 1 < last) {
     touch(first + 1);
-    ++entries[first + 1].whole_rows;
-    --entries[last].whole_rows;
+    entries[first + 1].whole_rows += rows;
+    entries[last].whole_rows -= rows;
   }
 }
 
@@ -73,10 +73,12 @@ void TileClassifier::emit(std::int64_t panel, std::int64_t height, std::vector<P
 
 void TileClassifier::add_rows(const PatternNode& node, std::int64_t row_begin, std::int64_t row_end) {
   const auto end = static_cast<std::int32_t>(columns_);
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
+  for (std::int64_t row = row_begin; row < row_end;) {
     runs_.clear();
     node.append_runs(static_cast<std::int32_t>(row), 0, end, runs_);
-    for (const ColumnRun run : runs_) add_run(run.begin, run.end);
+    const std::int64_t next = std::min<std::int64_t>(node.alike_until(static_cast<std::int32_t>(row)), row_end);
+    for (const ColumnRun run : runs_) add_run(run.begin, run.end, next - row);
+    row = next;
   }
 }
 

@@ -26,7 +26,8 @@ class TileClassifier {
   };
 
   void add_rows(const PatternNode& node, std::int64_t row_begin, std::int64_t row_end);
-  void add_run(std::int64_t begin, std::int64_t end);
+  /// Of so many rows.
+  void add_run(std::int64_t begin, std::int64_t end, std::int64_t rows);
   void touch(std::int64_t panel) {
     std::uint64_t& word = touched_[static_cast<std::size_t>(panel >> 6)];
     if (word == 0) {

@@ -368,7 +368,7 @@ void propose_whole_panels(const PlanData& plan, std::vector<CandidatePlan>& cand
   if (plan.problem.key_entries == 0 && plan.problem.value_entries == 0) return;
   const std::size_t count = candidates.size();
   for (std::size_t i = 0; i < count; ++i) {
-    if (candidates[i].lists) continue;  // lists of pairs take keys in full in any case
+    if (candidates[i].lists) continue;  // lists of pairs take them so where entries cost more
     CandidatePlan whole = candidates[i];
     whole.whole_panels = true;
     whole.summary.name += ", compressed panels in full";
@@ -440,6 +440,7 @@ std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& si
 
 PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size, const PlanOptions& options) {
   PlanData realized = cut_patterns(plan, candidate);
+  const double backward_seconds = candidate.backward_seconds;
   // Where many keys of a wide tile have pairs, these do not fit: fewer rows or keys, down to a tile that would fit if
   // full.
   while (largest_residency(realized, candidate) > static_cast<double>(plan.fast_memory_words)) {
@@ -450,13 +451,15 @@ PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionS
   }
   if (options.parameter_gradients) choose_projections(realized, options);
   measure_store(realized);
-  if (options.tile_sizes == TileSizes::hardware && !options.parameter_gradients) share_rows(realized);
+  if (options.tile_sizes == TileSizes::hardware && !options.parameter_gradients) {
+    share_rows(realized, least_task_pairs(realized, backward_seconds));
+  }
   if (realized.schedule == Schedule::recompute && realized.backward_passes == BackwardPasses::one) {
-    // The model counts one walk after another. Five of the seven products are backward's.
+    // The model counts one walk after another.
     if (options.tile_sizes == TileSizes::model) {
       leave_whole(realized);
     } else {
-      cut_slices(realized, candidate.summary.seconds * 5 / 7, options.element_bytes);
+      cut_slices(realized, backward_seconds, options.element_bytes);
     }
   }
   const WalkTraffic forward = forward_traffic(realized);
@@ -465,12 +468,16 @@ PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionS
   PlanCandidate& summary = candidate.summary;
   summary.forward_words = forward.words();
   summary.backward_words = backward.words();
-  predict_by_formula(realized, size, candidate);
+  predict_by_formula(realized, size, {&candidate, 1});
   realized.candidates = {summary};
   return realized;
 }
 
-void predict_by_formula(const PlanData& plan, const AttentionSize& size, CandidatePlan& candidate) {
+namespace {
+
+/// `own_tiles`: the model's own of materialize, once a candidate has asked for them.
+void predict_one(const PlanData& plan, const AttentionSize& size, std::optional<MaterializeTiles>& own_tiles,
+                 CandidatePlan& candidate) {
   PlanCandidate& summary = candidate.summary;
   const auto heads = static_cast<double>(plan.problem.batch * plan.problem.query_heads);
   if (plan.parameter_gradients) {
@@ -485,10 +492,10 @@ void predict_by_formula(const PlanData& plan, const AttentionSize& size, Candida
     return PanelTile{cut.row_panel, cut.column_panel, candidate.product(product).features};
   };
   if (summary.schedule == Schedule::materialize) {
-    const MaterializeTiles tiles = choose_materialize(size, plan.fast_memory_words);
-    summary.forward_formula_words = heads * materialize_forward_traffic(size, tiles).words();
+    if (!own_tiles) own_tiles = choose_materialize(size, plan.fast_memory_words);
+    summary.forward_formula_words = heads * materialize_forward_traffic(size, *own_tiles).words();
     if (!plan.parameter_gradients) {
-      summary.backward_formula_words = heads * materialize_backward_traffic(size, tiles).words();
+      summary.backward_formula_words = heads * materialize_backward_traffic(size, *own_tiles).words();
     }
     return;
   }
@@ -510,6 +517,13 @@ void predict_by_formula(const PlanData& plan, const AttentionSize& size, Candida
   summary.backward_formula_words =
       heads * (visits * 3 * features + static_cast<double>(size.keys) * features +
                queries * (2 * static_cast<double>(size.head_dim) + times * static_cast<double>(size.value_dim + 1)));
+}
+
+}  // namespace
+
+void predict_by_formula(const PlanData& plan, const AttentionSize& size, std::span<CandidatePlan> candidates) {
+  std::optional<MaterializeTiles> tiles;
+  for (CandidatePlan& candidate : candidates) predict_one(plan, size, tiles, candidate);
 }
 
 }  // namespace cobble::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "cobble/model.hpp"
@@ -16,6 +17,7 @@ struct CandidatePlan {
   bool lists = false;    ///< as PlanData has it
   bool gathers = false;  ///< likewise
   bool whole_panels = false;
+  double backward_seconds = 0;  ///< on one thread, by the cost model
 
   void use(Product product, const TileCut& cut, std::int64_t features, std::int64_t streamed);
   ProductTiles& product(Product product) noexcept { return products[static_cast<std::size_t>(product)]; }
@@ -26,8 +28,8 @@ struct CandidatePlan {
 /// The candidates for a problem of `size` (one head, mean pairs). Empty when none fits fast memory.
 std::vector<CandidatePlan> propose(const PlanData& plan, const AttentionSize& size, const PlanOptions& options);
 
-/// Fills in the worst case of a candidate: what its tiles would move if the pairs were spread evenly.
-void predict_by_formula(const PlanData& plan, const AttentionSize& size, CandidatePlan& candidate);
+/// Fills in the worst case of candidates: what their tiles would move if the pairs were spread evenly.
+void predict_by_formula(const PlanData& plan, const AttentionSize& size, std::span<CandidatePlan> candidates);
 
 /// Cuts the patterns for a candidate and counts its traffic.
 PlanData realize(const PlanData& plan, CandidatePlan candidate, const AttentionSize& size, const PlanOptions& options);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/checked.hpp"
+#include "pattern/pattern_node.hpp"
 
 namespace cobble::detail {
 namespace {
@@ -50,11 +51,14 @@ class PanelTally {
   std::int64_t runs() const noexcept { return seen_runs_; }
   Tally count(Range rows) {
     touched_.clear();
-    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    for (std::int64_t row = rows.begin; row < rows.end;) {
       runs_.clear();
       pattern_.append_runs(row, 0, pattern_.columns(), runs_);
-      for (const ColumnRun run : runs_) add_run(row, run);
+      const std::int64_t next =
+          std::min<std::int64_t>(pattern_.node().alike_until(static_cast<std::int32_t>(row)), rows.end);
+      for (const ColumnRun run : runs_) add_run({row, next}, run);
       seen_runs_ += std::ssize(runs_);
+      row = next;
     }
     if (gathered_ > 0) return count_gathered(rows);
     Tally tally;
@@ -90,17 +94,18 @@ class PanelTally {
     std::int64_t last_end = 0;
   };
 
-  void add_run(std::int64_t row, ColumnRun run) {
+  /// Of rows that are alike.
+  void add_run(Range rows, ColumnRun run) {
     for (std::int64_t begin = run.begin; begin < run.end;) {
       const std::int64_t panel = begin / width_;
       const std::int64_t end = std::min<std::int64_t>(run.end, (panel + 1) * width_);
       Entry& entry = entries_[static_cast<std::size_t>(panel)];
       if (entry.pairs == 0) touched_.push_back(panel);
-      const bool is_new = entry.last_row != row;
-      entry.rows += is_new ? 1 : 0;
-      entry.span += end - (is_new ? begin : entry.last_end);
-      entry.pairs += end - begin;
-      entry.last_row = row;
+      const bool is_new = entry.last_row != rows.begin;
+      entry.rows += is_new ? rows.size() : 0;
+      entry.span += (end - (is_new ? begin : entry.last_end)) * rows.size();
+      entry.pairs += (end - begin) * rows.size();
+      entry.last_row = rows.begin;
       entry.last_end = end;
       begin = end;
     }
@@ -196,29 +201,40 @@ class Samples {
   std::vector<Taken> taken_;
 };
 
-/// Floating-point operations of a pair: in a dense tile, and in a list, whose products take panels in full.
+/// Floating-point operations of a pair in a dense tile, those in a list by keys in full, and entries in a list.
 struct PairFlop {
   double dense = 0;
   double listed = 0;
+  double listed_entries = 0;
 };
-PairFlop operator+(const PairFlop& a, const PairFlop& b) { return {a.dense + b.dense, a.listed + b.listed}; }
-PairFlop operator*(double times, const PairFlop& flop) { return {times * flop.dense, times * flop.listed}; }
+PairFlop operator+(const PairFlop& a, const PairFlop& b) {
+  return {a.dense + b.dense, a.listed + b.listed, a.listed_entries + b.listed_entries};
+}
+PairFlop operator*(double times, const PairFlop& flop) {
+  return {times * flop.dense, times * flop.listed, times * flop.listed_entries};
+}
 
-/// Of one product by `features` of which a share is stored. Entry by entry runs at half the rate of whole panels.
+/// Of one product by `features` of which a share is stored. Entry by entry a dense tile runs at half the rate of whole
+/// panels.
 PairFlop product_flop(double features, double share, bool whole_panels) {
   constexpr double kEntryCost = 2;
   const bool whole = whole_panels || share == 1;
-  return {2 * features * (whole ? 1 : kEntryCost * share), 2 * features};
+  const bool in_full = whole || share > kMostListedShare;
+  return {2 * features * (whole ? 1 : kEntryCost * share), in_full ? 2 * features : 0, in_full ? 0 : features * share};
 }
+
+/// Whether a list's products take the operand in full though it is compressed.
+bool is_copied_for_lists(double share) { return share < 1 && share > kMostListedShare; }
 
 class Estimate {
  public:
   Estimate(const PlanData& plan, const PlanOptions& options, const CandidatePlan& candidate, Samples& samples)
       : plan_(plan), cost_(plan.cost_model), element_bytes_(options.element_bytes), candidate_(candidate) {
-    const bool compressed = plan.problem.key_entries > 0 || plan.problem.value_entries > 0;
+    const bool copies = is_copied_for_lists(stored_share(plan.problem, Operand::key)) ||
+                        is_copied_for_lists(stored_share(plan.problem, Operand::value));
     for (const TileCut& cut : candidate.cuts) {
       Tally& tally = tallies_.emplace_back(samples.of(cut, candidate.lists || cut.most_pairs > 0));
-      if (candidate.lists && compressed) tally.copied_columns += std::min(tally.columns, tally.listed_pairs);
+      if (candidate.lists && copies) tally.copied_columns += std::min(tally.columns, tally.listed_pairs);
     }
   }
 
@@ -240,14 +256,66 @@ class Estimate {
     // A register tile of fewer than four vectors of queries waits for its sums.
     const std::int64_t height = std::min(cut.row_panel, plan_.patterns.rows());
     const double dense_rate = cost_.dense_flop_per_second * (height <= 16 ? 0.6 : height <= 32 ? 0.85 : 1.0);
+    // One entry after another takes as long as so much of whole keys in L1, wherever the keys are: 0.9 ns measured.
+    constexpr double kFlopPerEntry = 54;
+    const double entry_rate = cost_.near_pair_flop_per_second / kFlopPerEntry;
     return held.dense_places * flop.dense / dense_rate + held.listed_pairs * flop.listed / pair_rate +
+           held.listed_pairs * flop.listed_entries / entry_rate +
            (held.dense_area + held.listed_pairs) * exponentials / cost_.exponential_per_second +
            held.masked_area * cost_.seconds_per_masked_place +
            (held.listed_rows + held.copied_columns) * visits * cost_.seconds_per_row +
            held.tiles * visits / 2 * cost_.seconds_per_tile;
   }
+  /// Of words between fast and slow memory.
+  double traffic_seconds(double words) const {
+    return words * static_cast<double>(element_bytes_) / cost_.bytes_per_second;
+  }
+  /// What all row panels of a product take on the plan's threads, `heads` of them side by side.
+  double rows_on_threads(Product product, double seconds, std::int64_t heads) const {
+    return seconds_of_tasks(seconds, heads * row_tasks(product, seconds / static_cast<double>(heads)), plan_.threads);
+  }
+  double columns_on_threads(Product product, double seconds, std::int64_t heads) const {
+    const std::int64_t panels =
+        divide_up(plan_.patterns.columns(), std::max<std::int64_t>(candidate_.cut(product).column_panel, 1));
+    return seconds_of_tasks(seconds, heads * panels, plan_.threads);
+  }
+  /// The same of a backward in one pass, in as many slices as cut_slices() would make for few threads, and how many
+  /// values its slots hold. `features`: stored of a key.
+  struct Sliced {
+    double seconds = 0;
+    double slot_values = 0;
+  };
+  Sliced slices_on_threads(double seconds, double features) const {
+    const std::int64_t groups = plan_.problem.batch * plan_.problem.key_value_heads;
+    const std::int64_t heads = plan_.heads_per_group();
+    const double of_head = seconds / static_cast<double>(groups * heads);
+    const std::int64_t items = heads * row_tasks(Product::backward_rows, of_head);
+    const std::int64_t count =
+        std::min({divide_up(plan_.threads, groups), items, tasks_within(of_head * static_cast<double>(heads))});
+    const Sliced whole = {seconds_of_tasks(seconds, groups, plan_.threads)};
+    if (count < 2) return whole;
+    const double touched = tally(Product::backward_rows).columns / static_cast<double>(groups * count);
+    const double slots = static_cast<double>(groups * (count - 1)) * features *
+                         std::min(touched, static_cast<double>(plan_.patterns.columns()));
+    const double all_seconds = seconds + slot_seconds(cost_, slots, element_bytes_);
+    const Sliced cut = {seconds_of_tasks(all_seconds, groups * count, plan_.threads), slots};
+    return cut.seconds < whole.seconds ? cut : whole;
+  }
 
  private:
+  static std::int64_t tasks_within(double seconds) {
+    constexpr std::int64_t kMany = 1000000;
+    return seconds < kLeastTaskSeconds * kMany ? static_cast<std::int64_t>(seconds / kLeastTaskSeconds) : kMany;
+  }
+  /// Row panels of a head, and the parts of those that are shared out.
+  std::int64_t row_tasks(Product product, double seconds) const {
+    const std::int64_t panels =
+        divide_up(plan_.patterns.rows(), std::max<std::int64_t>(candidate_.cut(product).row_panel, 1));
+    const bool shares = candidate_.summary.schedule == Schedule::recompute && !candidate_.product(product).rows_pass &&
+                        candidate_.summary.backward_passes == BackwardPasses::one;
+    return std::max(panels, shares ? tasks_within(seconds) : 0);
+  }
+
   const PlanData& plan_;
   const CostModel& cost_;
   std::int64_t element_bytes_;
@@ -272,26 +340,32 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
   const auto chunks = [&](Product product, double features) {
     return std::ceil(features / static_cast<double>(std::max<std::int64_t>(candidate.product(product).features, 1)));
   };
-  double seconds = 0;
   double forward_words = 0;
   double backward_words = 0;
-  const auto heads = static_cast<double>(plan.problem.batch * plan.problem.query_heads);
+  const std::int64_t all_heads = plan.problem.batch * plan.problem.query_heads;
+  const auto heads = static_cast<double>(all_heads);
   const double rows = heads * static_cast<double>(plan.patterns.rows());
   if (summary.schedule == Schedule::recompute) {
     const bool two = summary.backward_passes == BackwardPasses::two;
-    seconds += cost.seconds(Product::forward, by_key + by_value, 1, 2);
-    seconds +=
+    double forward_seconds = cost.seconds(Product::forward, by_key + by_value, 1, 2);
+    double backward_seconds =
         cost.seconds(Product::backward_rows, two ? 2 * by_key + by_value : 3 * by_key + 2 * by_value, 1, two ? 3 : 5);
-    if (two) seconds += cost.seconds(Product::backward_columns, 2 * by_key + 2 * by_value, 1, 4);
     const Tally& forward = cost.tally(Product::forward);
     const Tally& backward = cost.tally(Product::backward_rows);
+    // Rates of products pair by pair are measured with keys where these are, so they hold most of what keys that
+    // stream past would take by themselves; medians over random patterns.
+    constexpr double kStreamedInRates = 0.75;
     const auto keys_moved = [&](Product product, const Tally& held) {
       return candidate.product(product).streamed > 0 ? std::min(held.columns, held.listed_pairs) : held.columns;
     };
+    double forward_in_rates = 0;
+    double backward_in_rates = 0;
     if (candidate.product(Product::forward).rows_pass) {
       forward_words = forward.columns * (k + v) + forward.touched_rows * (q + 4 * d_v + 4) + rows * (2 * d_v + 6);
     } else {
-      forward_words = keys_moved(Product::forward, forward) * (k + v) + rows * (q + d_v + 1);
+      const double keys = keys_moved(Product::forward, forward) * (k + v);
+      forward_words = keys + rows * (q + d_v + 1);
+      if (candidate.product(Product::forward).streamed > 0) forward_in_rates = kStreamedInRates * keys;
       if (candidate.product(Product::forward).panel_by_panel) {
         forward_words += forward.touched_rows * (q + 2 * d_v + 4);
       }
@@ -300,38 +374,65 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
       backward_words =
           backward.columns * 3 * (k + v) + backward.touched_rows * (4 * q + 2 * d_v + 2) + rows * (2 * q + 2 * d_v);
     } else {
-      const double times = candidate.product(Product::backward_rows).streamed > 0 ? 4 : 3;
-      backward_words = keys_moved(Product::backward_rows, backward) * times * (k + v) + rows * (2 * q + 2 * d_v + 2);
+      const bool streams = candidate.product(Product::backward_rows).streamed > 0;
+      const double keys = keys_moved(Product::backward_rows, backward) * (streams ? 4 : 3) * (k + v);
+      backward_words = keys + rows * (2 * q + 2 * d_v + 2);
+      if (streams) backward_in_rates = kStreamedInRates * keys;
       if (candidate.product(Product::backward_rows).panel_by_panel) {
         backward_words += backward.touched_rows * (3 * q + d_v + 2) + rows * (d_v + 1);
       }
     }
-    if (two) backward_words += cost.tally(Product::backward_columns).touched_rows * (q + d_v + 2);
+    forward_seconds += cost.traffic_seconds(forward_words - forward_in_rates);
+    backward_seconds += cost.traffic_seconds(backward_words - backward_in_rates);
+    summary.seconds = cost.rows_on_threads(Product::forward, forward_seconds, all_heads);
+    if (two) {
+      const double column_words = cost.tally(Product::backward_columns).touched_rows * (q + d_v + 2);
+      const double column_seconds =
+          cost.seconds(Product::backward_columns, 2 * by_key + 2 * by_value, 1, 4) + cost.traffic_seconds(column_words);
+      backward_words += column_words;
+      summary.seconds += cost.rows_on_threads(Product::backward_rows, backward_seconds, all_heads) +
+                         cost.columns_on_threads(Product::backward_columns, column_seconds, all_heads);
+    } else {
+      const Estimate::Sliced sliced = cost.slices_on_threads(backward_seconds, k + v);
+      summary.seconds += sliced.seconds;
+      backward_words += 4 * sliced.slot_values;  // begun, and read to be added to others, which are read and written
+    }
+    candidate.backward_seconds = backward_seconds;
   } else {
+    // One head after another.
+    double seconds = 0;
+    double on_threads = 0;
+    const auto add = [&](Product product, const PairFlop& flop, double exponentials, double visits) {
+      const double of_product = cost.seconds(product, flop, exponentials, visits);
+      const bool of_keys = product == Product::grad_key || product == Product::grad_value;
+      seconds += of_product;
+      on_threads +=
+          of_keys ? cost.columns_on_threads(product, of_product, 1) : cost.rows_on_threads(product, of_product, 1);
+    };
     // S in both passes, its exponentials for the sums, for O (once a chunk) and for P.
-    seconds += cost.seconds(Product::scores, 2 * by_key, 2, 2 * chunks(Product::scores, d));
-    seconds += cost.seconds(Product::output, by_value, chunks(Product::output, d_v), chunks(Product::output, d_v));
-    seconds += cost.seconds(Product::grad_probabilities, by_value, 0, chunks(Product::grad_probabilities, d_v));
-    seconds += cost.seconds(Product::grad_query, by_key, 0, chunks(Product::grad_query, d));
-    seconds += cost.seconds(Product::grad_key, by_key, 0, chunks(Product::grad_key, d));
-    seconds += cost.seconds(Product::grad_value, by_value, 0, chunks(Product::grad_value, d_v));
+    add(Product::scores, 2 * by_key, 2, 2 * chunks(Product::scores, d));
+    add(Product::output, by_value, chunks(Product::output, d_v), chunks(Product::output, d_v));
+    add(Product::grad_probabilities, by_value, 0, chunks(Product::grad_probabilities, d_v));
+    add(Product::grad_query, by_key, 0, chunks(Product::grad_query, d));
+    add(Product::grad_key, by_key, 0, chunks(Product::grad_key, d));
+    add(Product::grad_value, by_value, 0, chunks(Product::grad_value, d_v));
     // Each product lists the pairs of its tiles anew and copies their values from and to slow memory; measured with
-    // 4 million pairs a head in the last cache, and 33 million beyond it.
+    // up to 4 million pairs a head in the last cache, and 33 million beyond it.
     const auto pairs = static_cast<double>(plan.total_pairs);
     const double stored_bytes = pairs / heads * static_cast<double>(options.element_bytes);
     const double seconds_per_copied_pair =
-        stored_bytes <= 2 * static_cast<double>(plan.cost_model.far_bytes) ? 4e-9 : 2e-8;
+        stored_bytes <= 2 * static_cast<double>(plan.cost_model.far_bytes) ? 1e-8 : 2e-8;
     constexpr double kProducts = 8;
-    seconds += kProducts * seconds_per_copied_pair * pairs;
     forward_words = summary.forward_formula_words;
     backward_words = summary.backward_formula_words;
+    const double moved =
+        kProducts * seconds_per_copied_pair * pairs + cost.traffic_seconds(forward_words + backward_words);
+    summary.seconds = seconds > 0 ? (seconds + moved) * on_threads / seconds : moved;
   }
   if (summary.forward_words == 0) {
     summary.forward_words = static_cast<std::int64_t>(forward_words);
     summary.backward_words = static_cast<std::int64_t>(backward_words);
   }
-  const auto words = static_cast<double>(summary.forward_words + summary.backward_words);
-  summary.seconds = seconds + words * static_cast<double>(options.element_bytes) / plan.cost_model.bytes_per_second;
 }
 
 }  // namespace

@@ -71,12 +71,13 @@ struct SliceCosts {
   double seconds_per_value = 0;
   std::int64_t values_per_slot = 0;
   std::int64_t most_values = 0;
-  std::int64_t threads = 1;  ///< for one group
-  std::int64_t most = 1;     ///< slices
+  std::int64_t threads = 1;      ///< for one group
+  std::int64_t least_pairs = 1;  ///< of a slice
+  std::int64_t most = 1;         ///< slices
 };
 
 KeySlices best_slices(const PlanData& plan, const Sequence& sequence, const SliceCosts& costs) {
-  const std::int64_t most = std::clamp<std::int64_t>(sequence.pairs_before.back() / kSlicePairs, 1, costs.most);
+  const std::int64_t most = std::clamp<std::int64_t>(sequence.pairs_before.back() / costs.least_pairs, 1, costs.most);
   std::vector<std::int64_t> counts;
   for (std::int64_t count = most; count > 1; count = divide_up(count, 2)) counts.push_back(count);
   for (const std::int64_t count : {costs.threads, 2 * costs.threads}) {
@@ -91,8 +92,7 @@ KeySlices best_slices(const PlanData& plan, const Sequence& sequence, const Slic
     const double slots = static_cast<double>(values) * costs.seconds_per_value;
     constexpr double kNextToNothing = 1.0 / 64;
     if (slots <= kNextToNothing * costs.seconds) return slices;
-    const auto turns = static_cast<double>(divide_up(slices.count(), costs.threads));
-    const double seconds = (costs.seconds + slots) * turns / static_cast<double>(slices.count());
+    const double seconds = seconds_of_tasks(costs.seconds + slots, slices.count(), costs.threads);
     if (seconds >= best_seconds) continue;
     best = std::move(slices);
     best_seconds = seconds;
@@ -141,6 +141,23 @@ std::int64_t all_slot_values(const PlanData& plan, std::int64_t features) noexce
   return plan.problem.batch * plan.problem.key_value_heads * plan.most_slots() * slot_values(plan, features);
 }
 
+std::int64_t least_task_pairs(const PlanData& plan, double seconds) noexcept {
+  const auto pairs = static_cast<double>(plan.total_pairs);
+  const double held = seconds > kLeastTaskSeconds ? pairs * kLeastTaskSeconds / seconds : pairs;
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(held));
+}
+
+double seconds_of_tasks(double seconds, std::int64_t tasks, std::int64_t threads) noexcept {
+  const std::int64_t some = std::max<std::int64_t>(tasks, 1);
+  return seconds * static_cast<double>(divide_up(some, threads)) / static_cast<double>(some);
+}
+
+double slot_seconds(const CostModel& cost, double values, std::int64_t element_bytes) noexcept {
+  // A value is written, read and added to another, which is read and written, past what caches hold.
+  constexpr double kMovesPerValue = 5;
+  return values * kMovesPerValue * static_cast<double>(element_bytes) / cost.bytes_per_second;
+}
+
 void leave_whole(PlanData& plan) {
   cut_groups(plan, [&plan](const Sequence& sequence) { return cut_sequence(plan, sequence, 1); });
 }
@@ -155,13 +172,12 @@ void cut_slices(PlanData& plan, double seconds, std::int64_t element_bytes) {
   const std::int64_t tensors =
       2 * problem.batch * features *
       (problem.query_heads * plan.patterns.rows() + problem.key_value_heads * plan.patterns.columns());
-  // A value of a slot is written, read and added to another, which is read and written, past what caches hold.
-  constexpr std::int64_t kMovesPerValue = 5;
   SliceCosts costs;
   costs.threads = divide_up(plan.threads, groups);
   costs.most = std::max(divide_up(kTasks, groups), costs.threads);
   costs.seconds = seconds / static_cast<double>(groups);
-  costs.seconds_per_value = static_cast<double>(kMovesPerValue * element_bytes) / plan.cost_model.bytes_per_second;
+  costs.seconds_per_value = slot_seconds(plan.cost_model, 1, element_bytes);
+  costs.least_pairs = least_task_pairs(plan, seconds);
   costs.most_values = std::max(kCheapValues, tensors / 16) / groups;
   costs.values_per_slot = plan.column_range(Product::backward_rows, 0).size() *
                           (round_up(problem.head_dim, kPaddedElements) + round_up(problem.value_dim, kPaddedElements));

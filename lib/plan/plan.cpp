@@ -126,7 +126,7 @@ std::size_t choose_index(const std::vector<PlanCandidate>& summaries, const Plan
 /// Realizes what a sample promises to be fastest.
 PlanData choose_fastest(const PlanData& plan, const AttentionSize& size, const PlanOptions& options,
                         std::vector<detail::CandidatePlan> candidates) {
-  for (detail::CandidatePlan& candidate : candidates) predict_by_formula(plan, size, candidate);
+  predict_by_formula(plan, size, candidates);
   estimate(plan, options, candidates);
   std::vector<PlanCandidate> summaries;
   for (const detail::CandidatePlan& candidate : candidates) summaries.push_back(candidate.summary);
@@ -197,7 +197,8 @@ double seconds_of_reordering(const PlanData& plan, const PlanOptions& options) {
   const auto d = static_cast<double>(problem.head_dim);
   const auto d_v = static_cast<double>(problem.value_dim);
   const double words = static_cast<double>(problem.batch) * (queries * (4 * d + 4 * d_v) + keys * (3 * d + 3 * d_v));
-  return 4 * words * static_cast<double>(options.element_bytes) / plan.cost_model.bytes_per_second;
+  return 4 * words * static_cast<double>(options.element_bytes) / plan.cost_model.bytes_per_second /
+         static_cast<double>(plan.threads);
 }
 
 const PlanCandidate& chosen_candidate(const PlanData& plan) {

@@ -164,6 +164,9 @@ constexpr bool is_cheaper_listed(std::int64_t pairs, std::int64_t places) noexce
   return kPlacesPerPair * static_cast<double>(pairs) < static_cast<double>(places);
 }
 
+/// With no larger a share of the features of K or V stored in CSR, lists of pairs take entries, not keys in full.
+inline constexpr double kMostListedShare = 0.25;
+
 /// What share of the features of Q, K and V, and of their gradients, is stored; 1 of any other operand.
 double stored_share(const Problem& problem, Operand operand) noexcept;
 /// How many words of a block move: entries of what is compressed.
@@ -174,13 +177,22 @@ void measure_store(PlanData& plan);
 /// How many pair values, of P and of dS each, outlive a task: all of a head when materialized.
 std::int64_t pair_store_values(const PlanData& plan) noexcept;
 
-/// Cuts the one-pass backward, which takes `seconds` on one thread, into slices of at least kSlicePairs pairs each: as
+/// A task is long beside what it costs to start one, by the cost model.
+inline constexpr double kLeastTaskSeconds = 1e-4;
+/// How many pairs make such a task, where backward takes `seconds` for all pairs on one thread.
+std::int64_t least_task_pairs(const PlanData& plan, double seconds) noexcept;
+
+/// The time of so many equal tasks, `seconds` in all on one thread.
+double seconds_of_tasks(double seconds, std::int64_t tasks, std::int64_t threads) noexcept;
+/// The time that `values` of slots take on one thread.
+double slot_seconds(const CostModel& cost, double values, std::int64_t element_bytes) noexcept;
+
+/// Cuts the one-pass backward, which takes `seconds` on one thread, into slices of at least kLeastTaskSeconds each: as
 /// many as plan.threads threads get done with soonest, slots included, and more where these cost next to nothing; so
 /// few that slots stay small beside the tensors.
 void cut_slices(PlanData& plan, double seconds, std::int64_t element_bytes);
 /// One slice for each key/value head.
 void leave_whole(PlanData& plan);
-inline constexpr std::int64_t kSlicePairs = std::int64_t{1} << 18;
 /// Elements of one slot for dK or dV of a column panel with so many features, and of all slots of all heads.
 std::int64_t slot_values(const PlanData& plan, std::int64_t features) noexcept;
 std::int64_t all_slot_values(const PlanData& plan, std::int64_t features) noexcept;

@@ -62,10 +62,10 @@ std::int64_t most(const SharedRows& shared_rows, Product product, Count count) n
 
 }  // namespace
 
-void share_rows(PlanData& plan) {
+void share_rows(PlanData& plan, std::int64_t least_pairs) {
   // A task is to be short beside the whole, and long beside what its slot costs.
   constexpr std::int64_t kTasksPerThread = 8;
-  const std::int64_t least = std::max(kSlicePairs, plan.total_pairs / (kTasksPerThread * plan.threads));
+  const std::int64_t least = std::max(least_pairs, plan.total_pairs / (kTasksPerThread * plan.threads));
   if (plan.schedule != Schedule::recompute) return;
   for (const Product product : {Product::forward, Product::backward_rows}) {
     const bool two_passes = product == Product::backward_rows && plan.backward_passes == BackwardPasses::two;

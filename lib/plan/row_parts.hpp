@@ -40,7 +40,8 @@ struct RowItem {
 
 /// Shares out the row panels of forward and of the one-pass backward that would keep one of plan.threads threads busy
 /// when all others are done. Where products go panel by panel, each row panel has a slot for all of its tiles.
-void share_rows(PlanData& plan);
+/// Parts hold at least `least_pairs`.
+void share_rows(PlanData& plan, std::int64_t least_pairs);
 /// Elements of a slot: sums of a row panel, and of forward its maxima and sums of exponentials.
 std::int64_t row_slot_values(const PlanData& plan, Product product) noexcept;
 /// Of all slots of all heads.

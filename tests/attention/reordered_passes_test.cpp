@@ -70,16 +70,16 @@ TEST_CASE("automatic reorders where the saving that is predicted beats the time 
       if (method == ReorderMethod::identity) continue;
       for (const std::int64_t d : {16, 64}) {
         const Problem problem{.head_dim = d, .query_heads = 2};
-        PlanOptions options{.cost_model = {.bytes_per_second = bytes_per_second}};
+        PlanOptions options{.threads = 2, .cost_model = {.bytes_per_second = bytes_per_second}};
         const double before = chosen(make_plan(pattern, problem, options)).seconds;
         options.reorder = method;
         const double after = chosen(make_plan(pattern, problem, options)).seconds;
         options.reorder = ReorderMethod::automatic;
         const Plan plan = make_plan(pattern, problem, options);
         // q, o, dO, dq and o again: 4 d + 4 d_v words of each query, 3 d + 3 d_v of each key, read and written, twice
-        // for rows at random places.
+        // for rows at random places; on two threads.
         const double words = 2 * static_cast<double>((8 * pattern.rows() + 6 * pattern.columns()) * d);
-        const double copying = 4 * words * 4 / bytes_per_second;
+        const double copying = 4 * words * 4 / bytes_per_second / 2;
         CAPTURE(pattern.describe());
         CAPTURE(d);
         CAPTURE(before);

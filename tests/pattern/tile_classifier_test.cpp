@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "support/sample_patterns.hpp"
@@ -40,6 +42,38 @@ TEST_CASE("a classifier is clean again after a predicate has thrown") {
   CHECK_THROWS_AS(classifier.classify(failing.node(), 0, 8, tiles), std::runtime_error);
   classifier.classify(leading_tokens(8, 200, 3).node(), 0, 8, tiles);
   CHECK(tiles == std::vector<PatternTile>{{0, TileKind::partial, 24}});
+}
+
+TEST_CASE("rows that are said to be alike have the same runs") {
+  const auto runs_of = [](const Pattern& pattern, std::int32_t row) {
+    std::vector<std::pair<std::int32_t, std::int32_t>> ends;
+    std::vector<ColumnRun> runs;
+    pattern.node().append_runs(row, 0, pattern.node().columns(), runs);
+    for (const ColumnRun run : runs) ends.emplace_back(run.begin, run.end);
+    return ends;
+  };
+  const auto check = [&](const Pattern& pattern) {
+    for (std::int32_t row = 0; row < pattern.node().rows();) {
+      const std::int32_t end = pattern.node().alike_until(row);
+      REQUIRE(end > row);
+      REQUIRE(end <= pattern.node().rows());
+      for (std::int32_t other = row + 1; other < end; ++other) CHECK(runs_of(pattern, other) == runs_of(pattern, row));
+      row = end;
+    }
+  };
+  const Pattern blocks = random_blocks(90, 16, 2, 3);
+  for (const test::SamplePattern& sample : test::named_sample_patterns(90, 90)) {
+    INFO(sample.name);
+    for (const Pattern& pattern : {sample.pattern, !sample.pattern, sample.pattern | blocks, blocks - sample.pattern}) {
+      check(pattern);
+    }
+  }
+  CHECK(blocks.node().alike_until(0) == 16);
+  CHECK(blocks.node().alike_until(17) == 32);
+  CHECK(blocks.node().alike_until(81) == 90);
+  CHECK((!blocks).node().alike_until(0) == 16);
+  CHECK((blocks | bigbird(90, 12, 1, 1, 1)).node().alike_until(0) == 12);
+  CHECK((blocks & causal(90)).node().alike_until(0) == 1);
 }
 
 TEST_CASE("rows of no height have no tiles") {
