@@ -152,7 +152,10 @@ HWY_INLINE hn::Vec<D> column_maximum(D d, const DenseTile<T>& tile, const Column
   const auto value = [&](std::int64_t key) HWY_ATTR { return hn::LoadU(d, first + key * tile.stride); };
   const auto some = [&](std::int64_t key) HWY_ATTR { return column.select(d, key, value(key), lowest); };
   std::int64_t key = column.keys.begin;
-  for (; key < column.whole.begin; ++key) even = hn::Max(some(key), even);  // the second operand wins over a NaN
+  // The second operand wins over a NaN. A column of one lane begins whole; GCC warns of a loop that never runs.
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    for (; key < column.whole.begin; ++key) even = hn::Max(some(key), even);
+  }
   for (; key + 2 <= column.whole.end; key += 2) {
     even = hn::Max(value(key), even);
     odd = hn::Max(value(key + 1), odd);
