@@ -115,9 +115,7 @@ void parameter_gradient_phases(const PlanData& plan, const PhaseConsumer& consum
 }
 
 WalkTraffic parameter_gradients_traffic(const PlanData& plan) {
-  TrafficCounter counter(plan);
-  parameter_gradient_phases(plan, walk_all(counter));
-  return counter.traffic();
+  return count_traffic(plan, parameter_gradient_phases);
 }
 
 }  // namespace cobble::detail

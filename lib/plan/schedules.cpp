@@ -22,15 +22,11 @@ void backward_phases(const PlanData& plan, const PhaseConsumer& consume) {
 }
 
 WalkTraffic forward_traffic(const PlanData& plan) {
-  TrafficCounter counter(plan);
-  forward_phases(plan, walk_all(counter));
-  return counter.traffic();
+  return count_traffic(plan, forward_phases);
 }
 
 WalkTraffic backward_traffic(const PlanData& plan) {
-  TrafficCounter counter(plan);
-  backward_phases(plan, walk_all(counter));
-  return counter.traffic();
+  return count_traffic(plan, backward_phases);
 }
 
 }  // namespace cobble::detail

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "core/parallel_for.hpp"
 #include "plan/plan_data.hpp"
 #include "plan/schedules.hpp"
 
@@ -27,11 +32,24 @@ class TrafficCounter final : public WalkVisitor {
   WalkTraffic traffic_;
 };
 
-/// Lets a visitor walk all tasks of each phase, one after another.
-inline PhaseConsumer walk_all(WalkVisitor& visitor) {
-  return [&visitor](const Phase& phase) {
-    for (std::int64_t task = 0; task < phase.tasks; ++task) phase.walk(task, visitor);
-  };
+/// What the phases move that phases(plan, consume) consumes, counted on the caller's threads.
+template <class Phases>
+WalkTraffic count_traffic(const PlanData& plan, const Phases& phases) {
+  std::atomic<std::int64_t> loads = 0;
+  std::atomic<std::int64_t> stores = 0;
+  phases(plan, [&](const Phase& phase) {
+    constexpr std::int64_t kMostParts = 16;
+    const std::int64_t parts = std::min(phase.tasks, kMostParts);
+    parallel_for(parts, [&](std::int64_t part) {
+      TrafficCounter counter(plan);
+      for (std::int64_t task = phase.tasks * part / parts; task < phase.tasks * (part + 1) / parts; ++task) {
+        phase.walk(task, counter);
+      }
+      loads += counter.traffic().loads;
+      stores += counter.traffic().stores;
+    });
+  });
+  return {loads, stores};
 }
 
 }  // namespace cobble::detail
