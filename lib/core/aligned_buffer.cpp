@@ -1,5 +1,7 @@
 #include "cobble/aligned_buffer.hpp"
 
+#include <stdlib.h>  // posix_memalign, which takes any size
+
 #include <cstdlib>
 #include <new>
 
@@ -23,9 +25,8 @@ constexpr std::size_t kLarge = 2 * kHugePage;
 void* allocate_aligned(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   const std::size_t alignment = bytes < kLarge ? kAlignment : kHugePage;
-  if (bytes > SIZE_MAX - kHugePage) throw std::bad_alloc();
-  void* const memory = std::aligned_alloc(alignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  if (memory == nullptr) throw std::bad_alloc();
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, bytes) != 0) throw std::bad_alloc();
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   // Whole ones alone, so that no memory is taken behind the end. A kernel without them says no, and all is well.
   if (bytes >= kLarge) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);

@@ -22,6 +22,13 @@ TEST_CASE("a buffer's memory is aligned to 64 bytes and all of it can be written
   }
 }
 
+TEST_CASE("so can a large one, of whatever size") {
+  AlignedBuffer<float> buffer((std::int64_t{5} << 18) + 1);  // a little more than 5 MiB
+  CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64 == 0);
+  std::iota(buffer.begin(), buffer.end(), 1.0F);
+  CHECK(buffer[buffer.size() - 1] == static_cast<float>(buffer.size()));
+}
+
 TEST_CASE("an empty buffer holds no memory") {
   CHECK(AlignedBuffer<double>().data() == nullptr);
   CHECK(AlignedBuffer<double>(0).data() == nullptr);
