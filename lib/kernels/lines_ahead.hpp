@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 namespace cobble::kernels {
 
@@ -25,12 +26,13 @@ struct LineWalk {
 class LinesAhead {
  public:
   void clear() noexcept { count_ = 0; }
-  /// Rows of `row_bytes` bytes, `row_distance` bytes from one to the next. What does not fit into the queue is left
-  /// out.
+  /// Rows of `row_bytes` bytes, `row_distance` bytes from one to the next, which may stand before it. What does not fit
+  /// into the queue is left out.
   void add(const void* data, std::int64_t rows, std::int64_t row_bytes, std::int64_t row_distance) noexcept {
     if (count_ == blocks_.size() || rows <= 0) return;
     Block& block = blocks_[(first_ + count_++) % blocks_.size()];
-    block = {static_cast<const char*>(data), rows, lines(row_bytes), row_distance, 0};
+    const char* const lowest = static_cast<const char*>(data) + std::min<std::int64_t>(0, (rows - 1) * row_distance);
+    block = {lowest, rows, lines(row_bytes), std::abs(row_distance), 0};
     if (row_distance == row_bytes) block = {block.data, lines(rows * row_bytes), 1, kLineBytes, 0};
   }
   bool empty() const noexcept { return count_ == 0; }

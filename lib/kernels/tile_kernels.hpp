@@ -17,8 +17,9 @@ namespace cobble::kernels {
 /// Rows of panels and tiles that kernels read and write whole vectors of are padded to a multiple of this.
 inline constexpr std::int64_t kPaddedElements = 16;
 
-/// By how much a score may exceed what is kept as its row's maximum. Exponentials of differences reach exp(8) then, far
-/// from overflow, and few tiles find a row whose sums have to be rescaled.
+/// By about how much a score may exceed what is kept as its row's maximum, so that few tiles find a row whose sums have
+/// to be rescaled. Exponentials of differences reach exp(8) then: their sums are far from overflow, and sums of values
+/// are as long as values are below the largest number over exp(8).
 inline constexpr int kMaximumLag = 8;
 
 /// A half-open range.
