@@ -11,6 +11,9 @@ namespace {
 
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
+/// Smaller ones make subnormal numbers of what counts.
+template <class T>
+constexpr T kLeastFactor = T{1} / T{1 << 20};
 
 }  // namespace
 
@@ -94,8 +97,8 @@ void Executor<Storage>::multiply_pairs(T alpha, Panel<Storage>& rows, Panel<Stor
     kernels_.pair_products(map_.pairs(), features.size(), alpha, rows.rows(features), keys, tile, add);
     return;
   }
-  // Once a panel instead of once a tile.
-  const bool scaled = !rows.is_compressed();
+  // Once a panel instead of once a tile, where a factor can make nothing infinite.
+  const bool scaled = !rows.is_compressed() && alpha >= kLeastFactor<T> && alpha <= T{1};
   const kernels::FeatureRows<const T> queries = rows.transposed(features, scaled ? alpha : T{1});
   kernels_.multiply(pair_product<T, T>(scaled ? T{1} : alpha, keys, queries, features, tile));
 }

@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -258,4 +262,29 @@ TEST_CASE("float32 results are within 4 times the error of plain float32 arithme
       check(results.gradients.value, plain.grad_value, reference.grad_value);
     }
   }
+}
+
+TEST_CASE("only what is infinite by the formula is: a scale above 1 is not put into queries") {
+  constexpr std::int64_t kTokens = 64;
+  constexpr std::int64_t kFeatures16 = 16;
+  const Plan plan = make_plan(full(kTokens), {.head_dim = kFeatures16, .scale = 1e19});
+  const TensorShape shape{1, 1, kTokens, kFeatures16};
+  Tensor<float> query(shape), key(shape), value(shape), grad_output(shape);
+  for (Tensor<float>* tensor : {&query, &key, &value, &grad_output}) std::ranges::fill(tensor->values(), 0.0F);
+  for (std::int64_t token = 0; token < kTokens; ++token) {
+    query(0, 0, token, token % kFeatures16) = 1e20F;  // times the scale: more than float holds
+    key(0, 0, token, token % kFeatures16) = 1e-38F;
+    value(0, 0, token, 0) = static_cast<float>(token);
+    grad_output(0, 0, token, 0) = 1e-19F;
+  }
+  const Attention<float> result = forward(plan, query, key, value);
+  const Gradients<float> gradients = backward(plan, query, key, value, result, grad_output);
+  // Four keys of a query have the score 10, the others 0.
+  const double four = std::exp(10.0);
+  for (std::int64_t token = 0; token < kTokens; ++token) {
+    const double alike = static_cast<double>(token % kFeatures16 * 4 + 6 * kFeatures16);
+    const double expected = (four * alike + (2016 - alike)) / (4 * four + 60);
+    CHECK(result.output(0, 0, token, 0) == doctest::Approx(expected).epsilon(1e-4));
+  }
+  for (const float gradient : gradients.key.values()) CHECK(std::isfinite(gradient));
 }
