@@ -507,8 +507,9 @@ void predict_one(const PlanData& plan, const AttentionSize& size, std::optional<
     return;
   }
   // One pass: what the row pass moves, and dK, dV read and written for each panel that touches a key. Delta is a pass
-  // before where rows pass by.
-  const double times = candidate.product(Product::backward_rows).rows_pass ? 3 : 2;
+  // before where rows pass by or come to each panel of keys.
+  const ProductTiles& tiles = candidate.product(Product::backward_rows);
+  const double times = tiles.rows_pass || tiles.panel_by_panel ? 3 : 2;
   const double rows = static_cast<double>(panel(Product::backward_rows).rows);
   const double visits = static_cast<double>(size.keys) * std::ceil(static_cast<double>(size.queries) / rows) *
                         touched_share(density(size), rows);

@@ -251,17 +251,6 @@ void add_to_keys(const PlanData& plan, const TileNames& names, const PlanTile& t
   add(names.keys(Operand::grad_key, tile, names.features()), Operation::grad_key);
 }
 
-/// Delta of a row panel while its dO is at hand.
-void create_delta(const TileNames& names, WalkVisitor& visitor) {
-  const Block delta = names.statistic(Operand::delta);
-  const Block output = names.rows(Operand::output, names.value_features());
-  visitor.create(delta);
-  visitor.stream(output, 1, Stream::in);
-  visitor.compute(names.step(Operation::delta));
-  visitor.drop(output);
-  visitor.store(delta);
-}
-
 /// Gradients of a row panel's queries in one pass, each tile added to the slice of the gradients of its keys. Parts of
 /// a shared panel find delta.
 void one_pass_row_panel(const PlanData& plan, const HeadItem& here, const HeadItem* next, SliceOfKeys& slice,

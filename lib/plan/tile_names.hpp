@@ -64,19 +64,24 @@ inline void bring(const Block& block, std::int64_t streamed, WalkVisitor& visito
   }
 }
 
-/// delta of a panel of rows, stored.
-inline void walk_delta(const TileNames& names, WalkVisitor& visitor) {
+/// delta of a panel of rows, stored; dO is in fast memory, where delta stays.
+inline void create_delta(const TileNames& names, WalkVisitor& visitor) {
   const Block delta = names.statistic(Operand::delta);
   const Block output = names.rows(Operand::output, names.value_features());
-  const Block grad_output = names.rows(Operand::grad_output, names.value_features());
   visitor.create(delta);
   visitor.stream(output, 1, Stream::in);
-  visitor.stream(grad_output, 1, Stream::in);
   visitor.compute(names.step(Operation::delta));
   visitor.drop(output);
-  visitor.drop(grad_output);
   visitor.store(delta);
-  visitor.drop(delta);
+}
+
+/// The same by itself, dO passing by.
+inline void walk_delta(const TileNames& names, WalkVisitor& visitor) {
+  const Block grad_output = names.rows(Operand::grad_output, names.value_features());
+  visitor.stream(grad_output, 1, Stream::in);
+  create_delta(names, visitor);
+  visitor.drop(grad_output);
+  visitor.drop(names.statistic(Operand::delta));
 }
 
 /// P and dS of a tile of backward_rows, created; everything about the rows is in fast memory. Returns the keys, which
