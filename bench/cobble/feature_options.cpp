@@ -40,7 +40,9 @@ Problem model_problem(const Problem& problem, const FeatureOptions& options) {
 Problem stored_problem(const Problem& problem, const FeatureOptions& options) {
   require_features(options, problem.head_dim);
   Problem stored = problem;
-  if (options.features) stored.query_entries = stored.key_entries = static_cast<double>(*options.features);
+  if (!options.features) return stored;
+  stored.query_entries = stored.key_entries = static_cast<double>(*options.features);
+  stored.key_in_blocks = options.storage == "bsr";
   return stored;
 }
 

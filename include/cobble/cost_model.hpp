@@ -6,8 +6,9 @@
 
 namespace cobble {
 
-/// Rates of one thread. Only their ratios matter for a choice. The defaults are rounded medians in single precision
-/// with 64 features, AVX-512 kernels, on one core of a server processor with 48 KiB of L1 and 2 MiB of L2.
+/// Rates of one thread. A choice depends on their ratios, and on how many threads are worth starting. The defaults are
+/// rounded medians in single precision with 64 features, AVX-512 kernels, on one core of a server processor with 48 KiB
+/// of L1 and 2 MiB of L2.
 struct CostModel {
   double dense_flop_per_second = 1.4e11;        ///< products of whole tiles
   double near_pair_flop_per_second = 6e10;      ///< products pair by pair, a panel of keys in L1

@@ -31,6 +31,8 @@ struct Problem {
   double query_entries = 0;
   double key_entries = 0;
   double value_entries = 0;
+  bool key_in_blocks = false;  ///< K or V is stored in BSR, whose entries products of scattered pairs do not take
+  bool value_in_blocks = false;
 };
 
 enum class Schedule {

@@ -243,6 +243,8 @@ Problem with_entries(Problem problem, const FeaturesView<T>& query, const Featur
   problem.query_entries = entries(query);
   problem.key_entries = entries(key);
   problem.value_entries = entries(value);
+  problem.key_in_blocks = key.storage() == FeatureStorage::bsr;
+  problem.value_in_blocks = value.storage() == FeatureStorage::bsr;
   return problem;
 }
 

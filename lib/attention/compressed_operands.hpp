@@ -35,8 +35,9 @@ bool has_few_entries(const FeaturesView<T>& input, bool is_value) {
 /// The same of products of lists of pairs, one entry after another, which take them in place.
 template <class T>
 bool has_few_listed_entries(const FeaturesView<T>& input) {
-  return input.storage() == FeatureStorage::csr &&
-         static_cast<double>(input.nnz()) <= kMostListedShare * static_cast<double>(input.shape().size());
+  if (input.storage() == FeatureStorage::dense || input.shape().size() == 0) return false;
+  const double share = static_cast<double>(input.nnz()) / static_cast<double>(input.shape().size());
+  return lists_take_entries(share, input.storage() == FeatureStorage::bsr);
 }
 
 /// Only then it matters whether inputs are finite.

@@ -216,22 +216,22 @@ PairFlop operator*(double times, const PairFlop& flop) {
 
 /// Of one product by `features` of which a share is stored. Entry by entry a dense tile runs at half the rate of whole
 /// panels.
-PairFlop product_flop(double features, double share, bool whole_panels) {
+PairFlop product_flop(double features, double share, bool in_blocks, bool whole_panels) {
   constexpr double kEntryCost = 2;
   const bool whole = whole_panels || share == 1;
-  const bool in_full = whole || share > kMostListedShare;
+  const bool in_full = whole || !lists_take_entries(share, in_blocks);
   return {2 * features * (whole ? 1 : kEntryCost * share), in_full ? 2 * features : 0, in_full ? 0 : features * share};
 }
 
 /// Whether a list's products take the operand in full though it is compressed.
-bool is_copied_for_lists(double share) { return share < 1 && share > kMostListedShare; }
+bool is_copied_for_lists(double share, bool in_blocks) { return share < 1 && !lists_take_entries(share, in_blocks); }
 
 class Estimate {
  public:
   Estimate(const PlanData& plan, const PlanOptions& options, const CandidatePlan& candidate, Samples& samples)
       : plan_(plan), cost_(plan.cost_model), element_bytes_(options.element_bytes), candidate_(candidate) {
-    const bool copies = is_copied_for_lists(stored_share(plan.problem, Operand::key)) ||
-                        is_copied_for_lists(stored_share(plan.problem, Operand::value));
+    const bool copies = is_copied_for_lists(stored_share(plan.problem, Operand::key), plan.problem.key_in_blocks) ||
+                        is_copied_for_lists(stored_share(plan.problem, Operand::value), plan.problem.value_in_blocks);
     for (const TileCut& cut : candidate.cuts) {
       Tally& tally = tallies_.emplace_back(samples.of(cut, candidate.lists || cut.most_pairs > 0));
       if (candidate.lists && copies) tally.copied_columns += std::min(tally.columns, tally.listed_pairs);
@@ -330,8 +330,8 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
   const double key_share = stored_share(plan.problem, Operand::key);
   const double value_share = stored_share(plan.problem, Operand::value);
   // S and dQ take the entries of K, and dK has them; O and dP those of V, and dV has them.
-  const PairFlop by_key = product_flop(d, key_share, candidate.whole_panels);
-  const PairFlop by_value = product_flop(d_v, value_share, candidate.whole_panels);
+  const PairFlop by_key = product_flop(d, key_share, plan.problem.key_in_blocks, candidate.whole_panels);
+  const PairFlop by_value = product_flop(d_v, value_share, plan.problem.value_in_blocks, candidate.whole_panels);
   const double q = d * query_share;  // words of a token
   const double k = d * key_share;
   const double v = d_v * value_share;

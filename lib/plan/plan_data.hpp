@@ -164,8 +164,12 @@ constexpr bool is_cheaper_listed(std::int64_t pairs, std::int64_t places) noexce
   return kPlacesPerPair * static_cast<double>(pairs) < static_cast<double>(places);
 }
 
-/// With no larger a share of the features of K or V stored in CSR, lists of pairs take entries, not keys in full.
-inline constexpr double kMostListedShare = 0.25;
+/// Whether products of lists of pairs take the entries of K or V, of whose features a share is stored, where they are;
+/// or else keys in full.
+constexpr bool lists_take_entries(double share, bool in_blocks) noexcept {
+  constexpr double kMostShare = 0.25;  // measured
+  return !in_blocks && share <= kMostShare;
+}
 
 /// What share of the features of Q, K and V, and of their gradients, is stored; 1 of any other operand.
 double stored_share(const Problem& problem, Operand operand) noexcept;

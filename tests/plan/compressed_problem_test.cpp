@@ -126,3 +126,18 @@ TEST_CASE("the counted traffic of the regime's schedule is the bound of Z_input 
     CHECK(least >= 1);
   }
 }
+
+TEST_CASE("products of scattered pairs are expected to take entries of CSR, but not of BSR") {
+  const Pattern pattern = random_pairs(1024, 1024, 16, 1);
+  const auto seconds_of_rows = [&](bool in_blocks) {
+    Problem problem = stored(4, 4, 0);
+    problem.key_in_blocks = in_blocks;
+    const Plan plan = make_plan(pattern, problem);
+    for (const PlanCandidate& candidate : plan.candidates()) {
+      if (candidate.name.find("row-wise") != std::string::npos) return candidate.seconds;
+    }
+    return 0.0;
+  };
+  CHECK(seconds_of_rows(false) > 0);
+  CHECK(seconds_of_rows(false) < seconds_of_rows(true));
+}
