@@ -1,5 +1,7 @@
 #include "passes.hpp"
 
+#include <oneapi/tbb/task_arena.h>
+
 #include <utility>
 
 #include "reordering.hpp"
@@ -40,6 +42,7 @@ Passes<T>::Passes(const Pattern& pattern, ProblemTensors<T> tensors, ReorderMeth
 template <class T>
 Plan Passes<T>::make_plan(PlanOptions options) const {
   options.element_bytes = sizeof(ComputeType<T>);  // of what tiles hold
+  options.threads = tbb::this_task_arena::max_concurrency();
   return cobble::make_plan(pattern_, tensors_.problem, options);
 }
 

@@ -71,6 +71,7 @@ TrafficBound bound_of_heads(const Plan& plan, const FeatureOptions& features, co
 
 PlanReport make_report(const PlanArguments& arguments, const Pattern& pattern) {
   PlanOptions options = arguments.options;
+  options.threads = arguments.threads;
   options.element_bytes = arguments.dtype == "f64" ? 8 : 4;
   options.reorder = reorder_method(arguments.reorder);
   if (!arguments.cost_model_file.empty()) options.cost_model = read_cost_model(arguments.cost_model_file);
@@ -298,7 +299,7 @@ void add_plan_command(CLI::App& program) {
                      "Let tokens stand in another order inside, found by this method; results keep the given order");
   command.add_flag("--parameter-gradients", options.parameter_gradients,
                    "Plan for the gradients of the weights in Q = A1 X and V = A3 Y");
-  command.add_option("--threads", arguments->threads, "Threads that the workspace is for (default: all)")
+  command.add_option("--threads", arguments->threads, "Threads to keep busy, and the workspace is for (default: all)")
       ->check(CLI::Range(1, 4096));
   command.add_flag("--json", arguments->json, "Print one JSON document");
   command.callback([arguments] {

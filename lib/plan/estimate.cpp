@@ -141,8 +141,10 @@ class PanelTally {
 Tally sample(const PlanData& plan, const TileCut& cut, bool lists) {
   constexpr std::int64_t kSamples = 16;
   constexpr std::int64_t kEnoughSamples = 2;
-  constexpr std::int64_t kEnoughRuns = 1 << 14;
   constexpr std::int64_t kRows = 64;
+  // Many cuts are sampled; of a short pattern all of it would take longer than forward.
+  const std::int64_t pairs_of_head = plan.total_pairs / (plan.problem.batch * plan.problem.query_heads);
+  const std::int64_t enough_runs = std::clamp<std::int64_t>(pairs_of_head / 16, 1 << 10, 1 << 14);
   const std::int64_t rows = plan.patterns.rows();
   if (rows == 0) return {};
   const std::int64_t panels = divide_up(rows, cut.row_panel);
@@ -160,7 +162,7 @@ Tally sample(const PlanData& plan, const TileCut& cut, bool lists) {
       const std::int64_t end = std::min({begin + cut.row_panel, begin + kRows, rows});
       sum.add(panel_tally.count({begin, end}), 1);
       sampled_rows += end - begin;
-      if (++sampled_panels >= kEnoughSamples && panel_tally.runs() > kEnoughRuns) break;
+      if (++sampled_panels >= kEnoughSamples && panel_tally.runs() > enough_runs) break;
     }
     Tally& total = of_pattern.emplace_back();
     total.add(sum, static_cast<double>(rows) / static_cast<double>(sampled_rows));

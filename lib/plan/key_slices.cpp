@@ -165,8 +165,8 @@ void leave_whole(PlanData& plan) {
 void cut_slices(PlanData& plan, double seconds, std::int64_t element_bytes) {
   const Problem& problem = plan.problem;
   const std::int64_t groups = problem.batch * problem.key_value_heads;
-  // Tasks for many threads, and slots that take up little memory beside q, k, v, o and their gradients.
-  constexpr std::int64_t kTasks = 32;
+  // Some tasks for each thread, and slots that take up little memory beside q, k, v, o and their gradients.
+  constexpr std::int64_t kTasksPerThread = 8;
   constexpr std::int64_t kCheapValues = std::int64_t{1} << 24;
   const std::int64_t features = problem.head_dim + problem.value_dim;
   const std::int64_t tensors =
@@ -174,7 +174,7 @@ void cut_slices(PlanData& plan, double seconds, std::int64_t element_bytes) {
       (problem.query_heads * plan.patterns.rows() + problem.key_value_heads * plan.patterns.columns());
   SliceCosts costs;
   costs.threads = divide_up(plan.threads, groups);
-  costs.most = std::max(divide_up(kTasks, groups), costs.threads);
+  costs.most = plan.threads == 1 ? 1 : std::max(divide_up(kTasksPerThread * plan.threads, groups), costs.threads);
   costs.seconds = seconds / static_cast<double>(groups);
   costs.seconds_per_value = slot_seconds(plan.cost_model, 1, element_bytes);
   costs.least_pairs = least_task_pairs(plan, seconds);

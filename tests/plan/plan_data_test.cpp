@@ -180,7 +180,7 @@ const KeySlices& slices_of(const Plan& plan, std::int64_t key_value = 0) {
 
 TEST_CASE("slices of the one-pass backward hold about as many pairs each") {
   const Pattern pattern = window(16384, 255, 0);
-  const Plan plan = make_plan(pattern, {.head_dim = 64}, {.schedule = Schedule::recompute});
+  const Plan plan = make_plan(pattern, {.head_dim = 64}, {.schedule = Schedule::recompute, .threads = 2});
   const KeySlices& slices = slices_of(plan);
   REQUIRE(slices.count() > 2);
   CHECK(slices.begins.front() == 0);
@@ -191,6 +191,10 @@ TEST_CASE("slices of the one-pass backward hold about as many pairs each") {
     const std::int64_t held = pattern.pairs(slices.begins[index] * height, slices.begins[index + 1] * height);
     CHECK(std::abs(held - pattern.pairs() / slices.count()) <= 2 * height * 256);
   }
+}
+
+TEST_CASE("for one thread nothing is cut") {
+  CHECK(slices_of(make_plan(window(16384, 255, 0), {}, {.schedule = Schedule::recompute, .threads = 1})).count() == 1);
 }
 
 TEST_CASE("where slices all touch the same keys, threads get some each, and one thread few or none") {
@@ -230,7 +234,7 @@ TEST_CASE("slots of slices stay small beside the tensors") {
 }
 
 TEST_CASE("of the slices that touch a panel of keys the first has the caller's memory, the others a slot each") {
-  const Plan plan = make_plan(window(8192, 255, 0), {.head_dim = 64}, {.schedule = Schedule::recompute});
+  const Plan plan = make_plan(window(8192, 255, 0), {.head_dim = 64}, {.schedule = Schedule::recompute, .threads = 2});
   const KeySlices& slices = slices_of(plan);
   REQUIRE(slices.count() > 2);
   std::vector<bool> used(static_cast<std::size_t>(slices.slot_count) + 1, false);
