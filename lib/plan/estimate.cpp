@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/checked.hpp"
+#include "core/parallel_for.hpp"
 #include "pattern/pattern_node.hpp"
 
 namespace cobble::detail {
@@ -144,7 +145,7 @@ Tally sample(const PlanData& plan, const TileCut& cut, bool lists) {
   constexpr std::int64_t kRows = 64;
   // Many cuts are sampled; of a short pattern all of it would take longer than forward.
   const std::int64_t pairs_of_head = plan.total_pairs / (plan.problem.batch * plan.problem.query_heads);
-  const std::int64_t enough_runs = std::clamp<std::int64_t>(pairs_of_head / 16, 1 << 10, 1 << 14);
+  const std::int64_t enough_runs = std::clamp<std::int64_t>(pairs_of_head / 32, 1 << 10, 1 << 14);
   const std::int64_t rows = plan.patterns.rows();
   if (rows == 0) return {};
   const std::int64_t panels = divide_up(rows, cut.row_panel);
@@ -184,14 +185,19 @@ Tally sample(const PlanData& plan, const TileCut& cut, bool lists) {
 /// What samples held, one of each cut that candidates use.
 class Samples {
  public:
-  explicit Samples(const PlanData& plan) : plan_(plan) {}
-
-  const Tally& of(const TileCut& cut, bool lists) {
-    for (const Taken& taken : taken_) {
-      if (taken.cut == cut && taken.lists == lists) return taken.tally;
+  Samples(const PlanData& plan, std::span<const CandidatePlan> candidates) {
+    for (const CandidatePlan& candidate : candidates) {
+      for (const TileCut& cut : candidate.cuts) {
+        if (find(candidate, cut) == taken_.end()) taken_.push_back({cut, has_lists(candidate, cut), {}});
+      }
     }
-    return taken_.emplace_back(Taken{cut, lists, sample(plan_, cut, lists)}).tally;
+    parallel_for(std::ssize(taken_), [&](std::int64_t index) {
+      Taken& taken = taken_[static_cast<std::size_t>(index)];
+      taken.tally = sample(plan, taken.cut, taken.lists);
+    });
   }
+
+  const Tally& of(const CandidatePlan& candidate, const TileCut& cut) const { return find(candidate, cut)->tally; }
 
  private:
   struct Taken {
@@ -199,7 +205,16 @@ class Samples {
     bool lists;
     Tally tally;
   };
-  const PlanData& plan_;
+
+  static bool has_lists(const CandidatePlan& candidate, const TileCut& cut) {
+    return candidate.lists || cut.most_pairs > 0;
+  }
+  std::vector<Taken>::const_iterator find(const CandidatePlan& candidate, const TileCut& cut) const {
+    return std::find_if(taken_.begin(), taken_.end(), [&, lists = has_lists(candidate, cut)](const Taken& taken) {
+      return taken.cut == cut && taken.lists == lists;
+    });
+  }
+
   std::vector<Taken> taken_;
 };
 
@@ -230,12 +245,12 @@ bool is_copied_for_lists(double share, bool in_blocks) { return share < 1 && !li
 
 class Estimate {
  public:
-  Estimate(const PlanData& plan, const PlanOptions& options, const CandidatePlan& candidate, Samples& samples)
+  Estimate(const PlanData& plan, const PlanOptions& options, const CandidatePlan& candidate, const Samples& samples)
       : plan_(plan), cost_(plan.cost_model), element_bytes_(options.element_bytes), candidate_(candidate) {
     const bool copies = is_copied_for_lists(stored_share(plan.problem, Operand::key), plan.problem.key_in_blocks) ||
                         is_copied_for_lists(stored_share(plan.problem, Operand::value), plan.problem.value_in_blocks);
     for (const TileCut& cut : candidate.cuts) {
-      Tally& tally = tallies_.emplace_back(samples.of(cut, candidate.lists || cut.most_pairs > 0));
+      Tally& tally = tallies_.emplace_back(samples.of(candidate, cut));
       if (candidate.lists && copies) tally.copied_columns += std::min(tally.columns, tally.listed_pairs);
     }
   }
@@ -251,10 +266,17 @@ class Estimate {
     const double panel = static_cast<double>(std::min(cut.column_panel, plan_.patterns.columns())) * features *
                          static_cast<double>(element_bytes_);
     const auto fast_bytes = static_cast<double>(plan_.fast_memory_words * element_bytes_);
-    const double pair_rate = panel <= static_cast<double>(cost_.near_bytes)      ? cost_.near_pair_flop_per_second
-                             : panel <= 2 * fast_bytes                           ? cost_.middle_pair_flop_per_second
-                             : 4 * panel <= static_cast<double>(cost_.far_bytes) ? cost_.far_pair_flop_per_second
-                                                                                 : cost_.memory_pair_flop_per_second;
+    // Of a panel larger than a cache, so large a share is found there.
+    const auto blend = [](double held_bytes, double bytes, double rate, double rate_beyond) {
+      const double share = std::min(1.0, held_bytes / bytes);
+      return 1 / (share / rate + (1 - share) / rate_beyond);
+    };
+    const double pair_rate =
+        panel <= static_cast<double>(cost_.near_bytes) ? cost_.near_pair_flop_per_second
+        : panel <= static_cast<double>(cost_.far_bytes) / 4
+            ? blend(2 * fast_bytes, panel, cost_.middle_pair_flop_per_second, cost_.far_pair_flop_per_second)
+            : blend(static_cast<double>(cost_.far_bytes) / 4, panel, cost_.far_pair_flop_per_second,
+                    cost_.memory_pair_flop_per_second);
     // A register tile of fewer than four vectors of queries waits for its sums.
     const std::int64_t height = std::min(cut.row_panel, plan_.patterns.rows());
     const double dense_rate = cost_.dense_flop_per_second * (height <= 16 ? 0.6 : height <= 32 ? 0.85 : 1.0);
@@ -325,7 +347,7 @@ class Estimate {
   std::vector<Tally> tallies_;
 };
 
-void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& samples, CandidatePlan& candidate) {
+void estimate_one(const PlanData& plan, const PlanOptions& options, const Samples& samples, CandidatePlan& candidate) {
   const auto d = static_cast<double>(plan.problem.head_dim);
   const auto d_v = static_cast<double>(plan.problem.value_dim);
   const double query_share = stored_share(plan.problem, Operand::query);
@@ -440,7 +462,7 @@ void estimate_one(const PlanData& plan, const PlanOptions& options, Samples& sam
 }  // namespace
 
 void estimate(const PlanData& plan, const PlanOptions& options, std::span<CandidatePlan> candidates) {
-  Samples samples(plan);
+  const Samples samples(plan, candidates);
   for (CandidatePlan& candidate : candidates) estimate_one(plan, options, samples, candidate);
 }
 
