@@ -43,6 +43,7 @@ std::vector<CandidateTime> measure_candidates(Passes<T>& passes, double seconds)
   constexpr std::size_t kLeastRounds = 3;  // unless one is already longer than the time there is
   constexpr std::size_t kMostRounds = 25;
   constexpr double kFarFromBest = 2;
+  constexpr double kShortMs = 20;
   const std::vector<PlanCandidate>& candidates = passes.plan().candidates();
   std::vector<Contestant> contestants;
   for (std::size_t index = 0; index < candidates.size(); ++index) {
@@ -56,9 +57,10 @@ std::vector<CandidateTime> measure_candidates(Passes<T>& passes, double seconds)
   };
   double best_ms = std::numeric_limits<double>::infinity();
   for (Contestant& contestant : contestants) {
-    // The first run brings scratch memory to its size and counts only where it is enough to go by.
+    // The first run brings scratch memory to its size, which may take longer than a short pass, and counts only where
+    // it is enough to go by.
     run(contestant);
-    if (contestant.best_ms() <= kFarFromBest * best_ms) {
+    if (contestant.best_ms() <= std::max(kFarFromBest * best_ms, kShortMs)) {
       contestant.forward_ms.clear();
       contestant.backward_ms.clear();
       run(contestant);
