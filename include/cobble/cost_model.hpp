@@ -17,7 +17,7 @@ struct CostModel {
   double memory_pair_flop_per_second = 6e9;     ///< beyond
   double exponential_per_second = 3.5e9;
   double bytes_per_second = 3e10;             ///< between fast and slow memory, beside arithmetic
-  double seconds_per_row = 4.5e-8;            ///< of a row in a list of pairs, each time a product comes to it
+  double seconds_per_row = 3e-8;              ///< of a row in a list of pairs, each time a product comes to it
   double seconds_per_masked_place = 1.5e-10;  ///< of a dense tile that is not full
   double seconds_per_tile = 6e-7;             ///< of finding out what a tile holds, and of calling kernels
   std::int64_t near_bytes = 40 << 10;         ///< how large a panel of keys may be to be near
