@@ -114,8 +114,6 @@ void parameter_gradient_phases(const PlanData& plan, const PhaseConsumer& consum
            }});
 }
 
-WalkTraffic parameter_gradients_traffic(const PlanData& plan) {
-  return count_traffic(plan, parameter_gradient_phases);
-}
+WalkTraffic parameter_gradients_traffic(const PlanData& plan) { return count_traffic(plan, parameter_gradient_phases); }
 
 }  // namespace cobble::detail

@@ -21,12 +21,8 @@ void backward_phases(const PlanData& plan, const PhaseConsumer& consume) {
   }
 }
 
-WalkTraffic forward_traffic(const PlanData& plan) {
-  return count_traffic(plan, forward_phases);
-}
+WalkTraffic forward_traffic(const PlanData& plan) { return count_traffic(plan, forward_phases); }
 
-WalkTraffic backward_traffic(const PlanData& plan) {
-  return count_traffic(plan, backward_phases);
-}
+WalkTraffic backward_traffic(const PlanData& plan) { return count_traffic(plan, backward_phases); }
 
 }  // namespace cobble::detail
